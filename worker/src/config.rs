@@ -7,6 +7,7 @@ mod vars;
 
 use crate::http::bridge::Bridge;
 use crate::sandbox;
+use js_sys::Reflect;
 use oncekey::admin_token::AdminToken;
 use oncekey::canonical::JsonPointer;
 use oncekey::policy::OutcomeRules;
@@ -27,10 +28,8 @@ use platform::clock;
 use std::cell::{OnceCell, RefCell};
 use std::rc::Rc;
 use vars::Vars;
+use wasm_bindgen::JsValue;
 use web_sys::Url;
-use worker::Env;
-use worker::js_sys::Reflect;
-use worker::wasm_bindgen::JsValue;
 
 /// The checked settings.
 #[derive(Debug)]
@@ -177,16 +176,16 @@ pub(crate) fn load(bridge: &Bridge, options: Option<&str>) -> Loaded {
 
 /// Returns how long an object keeps rows of the journal. Wrong settings let no request through, but
 /// an alarm may still run.
-pub(crate) fn journal_retention(env: &Env) -> Millis {
+pub(crate) fn journal_retention(env: &JsValue) -> Millis {
     Vars(&|name: &str| text_of(env, name)).journal_retention().unwrap_or(JOURNAL_RETENTION)
 }
 
-fn text_of(env: &Env, name: &str) -> Option<String> {
+fn text_of(env: &JsValue, name: &str) -> Option<String> {
     Reflect::get(env, &name.into()).ok()?.as_string()
 }
 
 /// Reads the settings from vars, and from the options of a handler, which take precedence.
-fn read(env: &Env, options: Option<&str>) -> Loaded {
+fn read(env: &JsValue, options: Option<&str>) -> Loaded {
     let is_bound =
         |name: &str| Reflect::get(env, &name.into()).is_ok_and(|bound| bound.is_object());
     if !is_bound("SHARDS") {
@@ -211,9 +210,9 @@ fn read(env: &Env, options: Option<&str>) -> Loaded {
 }
 
 /// Returns whether the API is a Worker that is bound as `ORIGIN`.
-fn has_origin(env: &Env) -> Result<bool, String> {
+fn has_origin(env: &JsValue) -> Result<bool, String> {
     let get = |object: &JsValue, name: &str| Reflect::get(object, &name.into()).unwrap_or_default();
-    let origin = get(env.as_ref(), "ORIGIN");
+    let origin = get(env, "ORIGIN");
     if origin.is_undefined() || get(&origin, "fetch").is_function() {
         return Ok(!origin.is_undefined());
     }

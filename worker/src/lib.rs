@@ -30,7 +30,7 @@ use oncekey::request::path::leaves_root;
 use oncekey::{Dialect, Rejection, RequestKind};
 use platform::{panic, random, task};
 use std::rc::Rc;
-use worker::wasm_bindgen::{self, prelude::wasm_bindgen};
+use wasm_bindgen::prelude::wasm_bindgen;
 
 /// Handles a request to the Worker. `worker/entry.mjs` calls it at the time `now`. In a Worker with oncekey inside,
 /// `options` are those of the handler: names and values, with a NUL between them.
@@ -105,7 +105,7 @@ async fn respond(caller: &Caller, request: HttpRequest) -> Result<GatewayOutcome
 /// Returns the error response of a Worker whose settings are wrong. Such a Worker returns it for every
 /// request.
 fn misconfigured(error: String, request: &HttpRequest, request_id: &str) -> HttpResponse {
-    worker::console_error!("{error}");
+    platform::console_error!("{error}");
     let rejection = Rejection::Misconfigured(error);
     let is_keyed = request.is_write() && request.header("idempotency-key").is_some();
     let asked = if is_keyed { RequestKind::KeyedWrite } else { RequestKind::Write };

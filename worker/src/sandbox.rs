@@ -5,12 +5,21 @@ pub(crate) const IS_INCLUDED: bool = cfg!(feature = "sandbox");
 
 #[cfg(feature = "sandbox")]
 mod included {
+    use oncekey::Rejection;
     use platform::task;
-    use worker::wasm_bindgen::{self, prelude::wasm_bindgen};
+    use wasm_bindgen::{JsCast, JsValue, prelude::wasm_bindgen};
     use worker::web_sys::{Request, Response};
     use worker::{Env, wasm_bindgen_futures};
 
-    pub(crate) use oncekey_sandbox::operations;
+    /// Returns a page of a merchant's payments and refunds, a line each.
+    pub(crate) async fn operations(
+        env: JsValue,
+        merchant: &str,
+        after: i64,
+        limit: usize,
+    ) -> Result<String, Rejection> {
+        oncekey_sandbox::operations(&env.unchecked_into(), merchant, after, limit).await
+    }
 
     /// Responds to a request to the sandbox, as an origin does. `worker/bridge.mjs` calls it in place of `fetch`.
     #[wasm_bindgen(js_name = oncekeySandbox)]

@@ -5,7 +5,6 @@ use crate::task;
 use futures_util::future::{Either, select};
 use oncekey::{Millis, UnixMillis};
 use std::pin::pin;
-use worker::js_sys;
 
 /// Returns the current time. The platform advances it only while a task waits for I/O.
 pub fn now() -> UnixMillis {

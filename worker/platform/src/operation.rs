@@ -7,7 +7,7 @@ use crate::task;
 use std::cell::RefCell;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
-use worker::wasm_bindgen::{self, JsValue, prelude::wasm_bindgen};
+use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
 
 /// The status of an operation that has not ended in time. The operation continues.
 pub const LATE: u16 = 0;

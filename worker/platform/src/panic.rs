@@ -2,7 +2,7 @@
 
 use crate::task;
 use std::cell::Cell;
-use worker::wasm_bindgen::{self, prelude::wasm_bindgen};
+use wasm_bindgen::prelude::wasm_bindgen;
 
 thread_local! {
     /// Whether a panic was logged whose trap was not handled yet.
@@ -25,7 +25,7 @@ pub fn install_hook() {
         PANICKED.set(true);
         let place = info.location().map(|place| format!("{}:{}", place.file(), place.line()));
         let message = info.payload().downcast_ref::<&str>().unwrap_or(&"(message withheld)");
-        worker::console_error!("oncekey: panic at {}: {message}", place.as_deref().unwrap_or("?"));
+        crate::console_error!("oncekey: panic at {}: {message}", place.as_deref().unwrap_or("?"));
     }));
 }
 

@@ -3,7 +3,7 @@
 use oncekey::AttemptToken;
 use oncekey::codec::hex::hex;
 use std::cell::RefCell;
-use worker::wasm_bindgen::{self, JsValue, prelude::wasm_bindgen};
+use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
 
 /// Returns a token for a new attempt.
 pub fn token() -> AttemptToken {

@@ -4,9 +4,9 @@
 //! The `worker` crate's own `SqlStorage` makes several calls for each value. The form of the buffers is
 //! described in `worker/sql.mjs`, which is the other side.
 
+use js_sys::{JsString, Reflect};
 use oncekey::UnixMillis;
-use worker::js_sys::{JsString, Reflect};
-use worker::wasm_bindgen::{self, JsCast, JsValue, prelude::wasm_bindgen};
+use wasm_bindgen::{JsCast, JsValue, prelude::wasm_bindgen};
 
 #[wasm_bindgen]
 extern "C" {

@@ -15,7 +15,7 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Wake, Waker};
-use worker::wasm_bindgen::{self, prelude::wasm_bindgen};
+use wasm_bindgen::prelude::wasm_bindgen;
 
 /// The awaited future trapped and was lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,7 +2,6 @@
 
 use crate::http::request::HttpRequest;
 use oncekey::{KeyState, Rejection, ScopedKey};
-use worker::js_sys;
 
 /// The parameters of a query, each known and none repeated.
 pub(crate) struct QueryParams(Vec<(String, String)>);

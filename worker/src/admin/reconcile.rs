@@ -30,7 +30,7 @@ pub(super) async fn page(caller: &Caller, request: &HttpRequest) -> Result<HttpR
     let limit = query.limit(100, 500)?;
     let merchant = request.header("x-api-key").unwrap_or_default();
     let scope = admin_scope(caller, request).await?;
-    let text = sandbox::operations(&caller.bridge.env(), merchant, cursor, limit).await?;
+    let text = sandbox::operations(caller.bridge.env(), merchant, cursor, limit).await?;
     let lines = text.lines().filter(|line| !line.is_empty());
     let made: Vec<Made> = lines.map(|line| Made::of_line(line, caller, &scope)).collect();
     let mut lacking = Vec::new();

@@ -4,10 +4,9 @@
 //! not serve while a var is clearly a misspelt setting. A var whose name only begins like a setting may
 //! have another purpose: the health call warns about it, and the Worker serves.
 
+use js_sys::Reflect;
 use strsim::levenshtein;
-use worker::Env;
-use worker::js_sys::Reflect;
-use worker::wasm_bindgen::JsValue;
+use wasm_bindgen::JsValue;
 
 /// All settings. `scripts/check-start.mjs` reads them too.
 pub(super) const NAMES: [&str; 38] = [
@@ -56,8 +55,7 @@ const UNITS: [&str; 6] = ["_BYTES", "_LIST", "_MS", "_SECONDS", "_URI", "_URL"];
 
 /// Checks the names of the Worker's bindings. Returns warnings for the operator. Inside another Worker, the bindings
 /// are that Worker's, so a name is no error, and only a misspelling gets a warning.
-pub(crate) fn check(env: &Env, is_inside: bool) -> Result<Vec<String>, String> {
-    let env: &JsValue = env.as_ref();
+pub(crate) fn check(env: &JsValue, is_inside: bool) -> Result<Vec<String>, String> {
     let keys = Reflect::own_keys(env).unwrap_or_default();
     let mut warnings = Vec::new();
     for name in keys.iter().filter_map(|name| name.as_string()) {
@@ -87,7 +85,7 @@ pub(crate) fn check(env: &Env, is_inside: bool) -> Result<Vec<String>, String> {
         let warning = format!(
             "{name} is not the name of a setting and does nothing; did you mean {nearest}?"
         );
-        worker::console_warn!("{warning}");
+        platform::console_warn!("{warning}");
         warnings.push(warning);
     }
     Ok(warnings)

@@ -13,8 +13,7 @@ use oncekey::request::forward::{is_link, path_below_origin};
 use oncekey::response::{is_digest, is_own_header, is_request_id};
 use oncekey::{HeaderList, Millis};
 use platform::operation::{CUT_OFF, DONE, FAILED, LATE, Reply};
-use worker::wasm_bindgen::JsCast;
-use worker::web_sys;
+use wasm_bindgen::JsCast;
 
 /// The base of URLs if the origin is the sandbox.
 const SANDBOX: &str = "https://sandbox";

@@ -12,7 +12,6 @@ use oncekey::{
 };
 use platform::{clock, random};
 use std::rc::Rc;
-use worker::web_sys;
 
 /// The handle by which an attempt calls one record.
 pub(crate) struct RecordHandle {

@@ -6,7 +6,7 @@ use oncekey::budget::SMALL;
 use oncekey::{Attempt, Decision, Millis, Record, ScopedKey, Transition, replica};
 use platform::clock;
 use platform::operation::{DONE, FAILED};
-use worker::wasm_bindgen::JsCast;
+use wasm_bindgen::JsCast;
 
 /// The shortest time for which KV keeps a value. A copy with less time left is not written.
 pub(crate) const SHORTEST: Millis = Millis::from_seconds(60);
@@ -18,7 +18,7 @@ const PATIENCE: Millis = Millis::new(1000);
 pub(crate) async fn put(bridge: &Bridge, name: ScopedKey, record: &Record, left: Millis) {
     let reply = bridge.put_copy(&key(name), &record.encode(), left).await;
     if reply.status == FAILED {
-        worker::console_warn!("replica not written: {}", reply.text);
+        platform::console_warn!("replica not written: {}", reply.text);
     }
 }
 

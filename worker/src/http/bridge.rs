@@ -7,9 +7,8 @@
 use oncekey::Millis;
 use oncekey::scope::jwt::SignatureCheck;
 use platform::operation::{Operation, Reply};
-use worker::Env;
-use worker::wasm_bindgen::{self, prelude::wasm_bindgen};
-use worker::web_sys::{Headers, ReadableStream, Response};
+use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
+use web_sys::{Headers, ReadableStream, Response};
 
 #[wasm_bindgen]
 extern "C" {
@@ -18,7 +17,7 @@ extern "C" {
 
     /// Returns the bindings of the Worker.
     #[wasm_bindgen(method, getter)]
-    pub(crate) fn env(this: &Bridge) -> Env;
+    pub(crate) fn env(this: &Bridge) -> JsValue;
 
     #[wasm_bindgen(method, js_name = scope)]
     fn start_scope(this: &Bridge, operation: u32);

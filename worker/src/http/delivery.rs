@@ -8,7 +8,7 @@ use oncekey::Millis;
 use platform::clock;
 use platform::operation::{DONE, LATE};
 use std::rc::Rc;
-use worker::web_sys::ReadableStream;
+use web_sys::ReadableStream;
 
 /// The largest body that goes to the platform as a whole, and the size of the pieces of larger ones.
 pub(crate) const PIECE: usize = 64 << 10;

@@ -8,7 +8,7 @@
 use crate::http::bridge::Bridge;
 use oncekey::HeaderList;
 use oncekey::response::is_odd;
-use worker::web_sys::Headers;
+use web_sys::Headers;
 
 /// Reads headers from lines: a name, its value, and so on.
 pub(crate) fn read<'a>(mut lines: impl Iterator<Item = &'a str>) -> HeaderList {

@@ -8,7 +8,7 @@ use oncekey::codec::http_date::format_http_date;
 use oncekey::{Dialect, HeaderList, KeyStatus, Rejection, RequestKind, StoredResponse};
 use platform::clock;
 use std::rc::Rc;
-use worker::web_sys::{self, ReadableStream};
+use web_sys::ReadableStream;
 
 /// A response on its way out.
 pub(crate) struct HttpResponse {

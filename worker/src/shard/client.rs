@@ -17,8 +17,7 @@ use platform::clock;
 use platform::operation::{FAILED, LATE};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
-use worker::wasm_bindgen::JsCast;
-use worker::web_sys;
+use wasm_bindgen::JsCast;
 
 /// The version of the layout that spreads keys over the shards.
 const LAYOUT: &str = "v1";
@@ -143,7 +142,7 @@ impl ShardClient {
                 clock::sleep(Millis::new(pause)).await;
             }
         }
-        worker::console_error!("shard {} unavailable: {failure}", self.name.shard());
+        platform::console_error!("shard {} unavailable: {failure}", self.name.shard());
         Err(NoReply::Unavailable)
     }
 
@@ -208,7 +207,7 @@ pub(crate) async fn ask<Q: Query>(
     });
     let entries = join_all(replies).await.into_iter();
     entries.collect::<std::result::Result<_, _>>().map_err(|error| {
-        worker::console_error!("question to a shard: {error}");
+        platform::console_error!("question to a shard: {error}");
         Rejection::StoreUnavailable
     })
 }

@@ -35,8 +35,7 @@ use std::cell::RefCell;
 use store::Store;
 use sweep::Sweep;
 use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
-use worker::web_sys::Headers;
-use worker::Env;
+use web_sys::Headers;
 
 /// One of the 256 shards: what JavaScript keeps of it in an instance of the wasm.
 #[wasm_bindgen]
@@ -73,9 +72,9 @@ struct Reply {
 impl Shard {
     /// Makes the shard of an object, with the object's storage.
     #[wasm_bindgen(constructor)]
-    pub fn new(storage: &JsValue, env: Env, now: f64) -> Self {
+    pub fn new(storage: &JsValue, env: &JsValue, now: f64) -> Self {
         Self {
-            store: Store::new(storage, config::journal_retention(&env)),
+            store: Store::new(storage, config::journal_retention(env)),
             odd_headers: OddHeaders::of(storage),
             replays: Replays::since(UnixMillis::new(now as u64)),
             sweep: Sweep::default(),
@@ -91,7 +90,7 @@ impl Shard {
     pub fn serve(&self, message: &[u8], odd: &Headers, now: f64, alarm_at: f64) -> Vec<u8> {
         let reply = self.reply(message, odd, UnixMillis::new(now as u64));
         let Reply { status, body, due_at } = reply.unwrap_or_else(|error| {
-            worker::console_error!("object: {error}");
+            platform::console_error!("object: {error}");
             Reply { status: FAILED, ..Reply::default() }
         });
         let mut adds = 0;
@@ -129,7 +128,7 @@ impl Shard {
         match next {
             Ok(at) => at.map_or(0.0, |at| at as f64),
             Err(error) => {
-                worker::console_error!("alarm: {error}");
+                platform::console_error!("alarm: {error}");
                 f64::NAN
             }
         }
@@ -163,7 +162,7 @@ impl Shard {
         let record = match self.store.read(name)?.transpose() {
             Ok(record) => record,
             Err(error) => {
-                worker::console_error!("record unreadable: {error}");
+                platform::console_error!("record unreadable: {error}");
                 return Ok(refusal(UNREADABLE));
             }
         };
@@ -182,7 +181,7 @@ impl Shard {
         let due_at = match self.store.write(name, &WhoseColumns::new(whose), next, entry, now) {
             Ok(due_at) => due_at,
             Err(error) => {
-                worker::console_error!("record not written: {error}");
+                platform::console_error!("record not written: {error}");
                 return Ok(refusal(NOT_STORED));
             }
         };

@@ -4,10 +4,10 @@
 //! bytes of a value in another charset. The platform's `Headers` keep them. The object therefore
 //! stores `Headers` beside the record and returns them with it, so the values never become text.
 
+use js_sys::Reflect;
 use oncekey::codec::hex::hex;
-use worker::js_sys::Reflect;
-use worker::wasm_bindgen::{self, JsCast, JsValue, prelude::wasm_bindgen};
-use worker::web_sys::Headers;
+use wasm_bindgen::{JsCast, JsValue, prelude::wasm_bindgen};
+use web_sys::Headers;
 
 #[wasm_bindgen]
 extern "C" {
@@ -36,7 +36,7 @@ impl OddHeaders {
     /// Stores headers beside a record. If this fails, a replay has the values as they were decoded.
     pub(super) fn put(&self, name: &[u8], headers: &Headers) {
         if self.0.as_ref().is_some_and(|storage| storage.put(&key(name), headers).is_err()) {
-            worker::console_error!("headers not kept as they came");
+            platform::console_error!("headers not kept as they came");
         }
     }
 

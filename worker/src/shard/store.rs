@@ -7,7 +7,7 @@ use oncekey::journal::JournalEntry;
 use oncekey::{Millis, Record, RecordError, RecordUpdate, UnixMillis, lifecycle};
 use platform::sql::{Result, Rows, Sql, Value};
 use std::cell::Cell;
-use worker::wasm_bindgen::JsValue;
+use wasm_bindgen::JsValue;
 
 /// The database of a shard. Each call begins with [`Store::wake`].
 pub(super) struct Store {
@@ -113,7 +113,7 @@ impl Store {
         if let Some(entry) = entry {
             match self.add_row(name, whose, &entry) {
                 Ok(()) => has_row = true,
-                Err(error) => worker::console_error!("journal not written: {error}"),
+                Err(error) => platform::console_error!("journal not written: {error}"),
             }
         }
         self.last_seen.set(self.last_seen.get().max(now));

@@ -94,7 +94,7 @@ fn form_of_records(sql: &Sql) -> Result<Form> {
         match rebuild(sql) {
             Ok(()) => return Ok(Form::OpenAndName),
             // The earlier form serves as well.
-            Err(error) => worker::console_error!("records not moved to the new table: {error}"),
+            Err(error) => platform::console_error!("records not moved to the new table: {error}"),
         }
     }
     let index = "CREATE INDEX IF NOT EXISTS records_open ON records (open) WHERE open = 1";

@@ -333,7 +333,11 @@ mod tests {
         }
         for depth in [127, 128, 10_000] {
             check(&["[".repeat(depth), "]".repeat(depth)].concat().into_bytes());
-            check(&[r#"{"a":"#.repeat(depth), "1".to_owned(), "}".repeat(depth)].concat().into_bytes());
+            check(
+                &[r#"{"a":"#.repeat(depth), "1".to_owned(), "}".repeat(depth)]
+                    .concat()
+                    .into_bytes(),
+            );
         }
     }
 }
