@@ -43,6 +43,7 @@ use minicbor::{Decode, Encode};
 use sha2::Sha256;
 
 use crate::canonical::{BufferedSink, CanonicalBody, JsonPointer, MediaType, Sink};
+use crate::codec::cbor::record_fields;
 use crate::codec::hex::hex;
 use crate::message_fields;
 
@@ -274,6 +275,8 @@ pub struct Fingerprint {
     #[cbor(n(3), with = "minicbor::bytes")]
     pairs: Option<[u8; 32]>,
 }
+
+record_fields!(Fingerprint { version, secret_id, digest, pairs });
 
 impl Fingerprint {
     /// Computes the fingerprint of a request without a secret.

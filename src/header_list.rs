@@ -1,5 +1,6 @@
 //! Headers as a list: names in lower case, in their order, and a name may come several times.
 
+use crate::codec::cbor::record_fields;
 use crate::codec::list::entries;
 use crate::message_fields;
 use core::fmt;
@@ -24,6 +25,7 @@ use minicbor::{Decode, Encode};
 pub struct HeaderList(#[n(0)] Vec<(String, String)>);
 
 message_fields!(HeaderList(list));
+record_fields!(HeaderList(list));
 
 impl HeaderList {
     /// Returns the first value of a name.

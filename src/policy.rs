@@ -5,6 +5,7 @@ mod outcomes;
 
 pub use outcomes::{OutcomeError, OutcomeRules, ResponseRules};
 
+use crate::codec::cbor::{record_fields, record_numbers};
 use crate::time::{Millis, UnixMillis};
 use crate::{message_fields, message_variants};
 use minicbor::{Decode, Encode};
@@ -39,6 +40,7 @@ pub struct Policy {
 }
 
 message_fields!(Policy { retention, lease, unknown_outcome, expired_key });
+record_fields!(Policy { retention, lease, unknown_outcome, expired_key });
 
 /// What a retry does when an earlier attempt may have been executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Encode, Decode)]
@@ -58,6 +60,7 @@ pub enum UnknownOutcome {
 }
 
 message_variants!(UnknownOutcome { 0: Retry, 1: Hold });
+record_numbers!(UnknownOutcome { 0: Retry, 1: Hold });
 
 /// What happens to a key whose response has expired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Encode, Decode)]
@@ -81,6 +84,7 @@ pub enum ExpiredKey {
 }
 
 message_variants!(ExpiredKey { 0: Forget, 1: Refuse, 2: Remember });
+record_numbers!(ExpiredKey { 0: Forget, 1: Refuse, 2: Remember });
 
 impl Default for Policy {
     /// Returns the policy of the gateway without settings: a response is kept for a day, a lease takes 15

@@ -2,6 +2,7 @@
 
 use crate::canonical::json::Document;
 use crate::canonical::{MediaType, is_token};
+use crate::codec::cbor::record_fields;
 use crate::header_list::HeaderList;
 use crate::message_fields;
 use core::fmt;
@@ -32,6 +33,7 @@ pub struct StoredResponse {
 }
 
 message_fields!(StoredResponse { status, headers, body, request_id, resource });
+record_fields!(StoredResponse { status, headers, body, request_id, resource });
 
 /// How much of a response is kept. The rest was too large.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

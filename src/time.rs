@@ -1,5 +1,6 @@
 //! Points in time and lengths of time. The core has no clock: callers pass `now` in.
 
+use crate::codec::cbor::record_fields;
 use crate::message_fields;
 use minicbor::{Decode, Encode};
 
@@ -18,6 +19,7 @@ use minicbor::{Decode, Encode};
 pub struct UnixMillis(#[n(0)] u64);
 
 message_fields!(UnixMillis(millis));
+record_fields!(UnixMillis(millis));
 
 /// A length of time in milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Encode, Decode)]
@@ -26,6 +28,7 @@ message_fields!(UnixMillis(millis));
 pub struct Millis(#[n(0)] u64);
 
 message_fields!(Millis(millis));
+record_fields!(Millis(millis));
 
 impl UnixMillis {
     /// Makes the point in time that is `millis` milliseconds after the epoch.

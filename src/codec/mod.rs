@@ -2,6 +2,7 @@
 //! package only.
 
 pub(crate) mod base64;
+pub(crate) mod cbor;
 pub mod hex;
 pub mod http_date;
 pub mod list;

@@ -1,5 +1,6 @@
 //! The tokens of attempts, and the memory of the attempts that no longer own the key.
 
+use crate::codec::cbor::record_fields;
 use crate::message_fields;
 use core::fmt;
 use minicbor::{Decode, Encode};
@@ -14,6 +15,7 @@ pub struct AttemptToken(
 );
 
 message_fields!(AttemptToken(bytes));
+record_fields!(AttemptToken(bytes));
 
 /// The last attempts that no longer own the key, oldest first. None of them begins again. An attempt
 /// that has ended changes nothing any more. A success of an attempt that was overtaken still counts if
@@ -21,6 +23,8 @@ message_fields!(AttemptToken(bytes));
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Encode, Decode)]
 #[cbor(transparent)]
 pub struct EarlierAttempts(#[n(0)] Vec<EarlierAttempt>);
+
+record_fields!(EarlierAttempts(list));
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Encode, Decode)]
 struct EarlierAttempt {
@@ -34,6 +38,8 @@ struct EarlierAttempt {
     #[n(2)]
     of_another: Option<bool>,
 }
+
+record_fields!(EarlierAttempt { token, ended, of_another });
 
 impl AttemptToken {
     /// Makes a token of 16 bytes from a cryptographic source.

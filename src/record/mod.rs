@@ -8,6 +8,7 @@ pub use attempts::{AttemptToken, EarlierAttempts};
 pub use status::{Cause, KeyState, KeyStatus};
 pub use wire::RecordError;
 
+use crate::codec::cbor::{record_fields, record_variants};
 use crate::fingerprint::Fingerprint;
 use crate::policy::{ExpiredKey, Policy};
 use crate::response::StoredResponse;
@@ -40,6 +41,16 @@ pub struct Record {
     #[n(6)]
     pub created_at: UnixMillis,
 }
+
+record_fields!(Record {
+    fingerprint,
+    policy,
+    state,
+    attempts,
+    maybe_executed,
+    earlier,
+    created_at,
+});
 
 /// The state of a key. A key without a record is `absent`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Encode, Decode)]
@@ -100,6 +111,15 @@ pub enum RecordState {
     },
 }
 
+record_variants!(RecordState {
+    0: InFlight { token, lease_until },
+    1: Completed { response, completed_at },
+    2: Unknown { cause, since },
+    3: Released { cause, since },
+    4: Voided { since },
+    5: Expired { since },
+});
+
 /// Why an outcome is unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Encode, Decode)]
 pub enum UnknownCause {
@@ -120,6 +140,14 @@ pub enum UnknownCause {
     EarlierAttempt,
 }
 
+record_variants!(UnknownCause {
+    0: Status(status),
+    1: TimedOut,
+    2: ConnectionLost,
+    3: NotStored,
+    4: EarlierAttempt,
+});
+
 /// Why it is certain that nothing was executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Encode, Decode)]
 pub enum ReleaseCause {
@@ -133,6 +161,8 @@ pub enum ReleaseCause {
     #[n(2)]
     Settled,
 }
+
+record_variants!(ReleaseCause { 0: Status(status), 1: NotDispatched, 2: Settled });
 
 /// Whether a record counts at a given time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -1,6 +1,7 @@
 //! The bytes of a stored record.
 
 use super::Record;
+use crate::codec::cbor::{self, Write};
 use core::fmt;
 use crc::{CRC_32_ISO_HDLC, Crc, Table};
 use std::sync::LazyLock;
@@ -42,8 +43,7 @@ impl Record {
     /// ```
     pub fn encode(&self) -> Vec<u8> {
         let mut bytes = vec![MAGIC[0], MAGIC[1], Self::WIRE_VERSION, 0, 0, 0, 0];
-        // Writing to memory cannot fail, and no field's encoder refuses a value.
-        let Ok(()) = minicbor::encode(self, &mut bytes).map_err(drop) else { unreachable!() };
+        self.write(&mut bytes);
         let sum = CHECKSUM.checksum(&bytes[HEAD..]);
         bytes[3..HEAD].copy_from_slice(&sum.to_le_bytes());
         bytes
@@ -70,11 +70,7 @@ impl Record {
         if head[3..] != CHECKSUM.checksum(body).to_le_bytes() {
             return Err(RecordError::Damaged);
         }
-        let mut decoder = minicbor::Decoder::new(body);
-        match decoder.decode() {
-            Ok(record) if decoder.position() == body.len() => Ok(record),
-            _ => Err(RecordError::Damaged),
-        }
+        cbor::decode(body).ok_or(RecordError::Damaged)
     }
 }
 

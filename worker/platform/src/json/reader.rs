@@ -50,7 +50,9 @@ impl Json {
         let text = std::str::from_utf8(text).map_err(|error| place(error.valid_up_to()))?;
         let mut reader = Reader { text, at: 0, depth: 0 };
         let value = reader.value();
-        reader.skip_space();
+        if value.is_some() {
+            reader.skip_space();
+        }
         value.filter(|_| reader.at == text.len()).ok_or_else(|| place(reader.at))
     }
 }
@@ -318,6 +320,8 @@ mod tests {
         let inserted = b"\"\\{}[]:, \n\t\x000159-+.eEuntfd8\xc3\xa9";
         let check = |text: &[u8]| match (Json::parse(text), serde_json::from_slice::<Value>(text)) {
             (Ok(one), Ok(other)) => assert!(is_same(&one, &other), "{}", text.escape_ascii()),
+            // The other reader makes a double of it.
+            (Ok(_), Err(error)) if error.to_string().starts_with("number out of range") => {}
             (one, other) => assert!(one.is_err() && other.is_err(), "{}", text.escape_ascii()),
         };
         for text in texts.map(str::as_bytes) {
