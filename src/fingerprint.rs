@@ -53,6 +53,9 @@ const VERSION: u8 = 1;
 const PAIRS_VERSION: u8 = 2;
 const DOMAIN: &[u8] = b"oncekey-fingerprint-1";
 const PAIRS_DOMAIN: &[u8] = b"oncekey-fingerprint-2";
+/// The room for the parts of a preimage other than the path and the body. A canonical form is seldom longer than
+/// the body.
+const SMALL_PARTS: usize = 1024;
 /// What `form` is in a digest of version 2. Other tags are in [`CanonicalBody::write`].
 const PAIRS_TAG: u8 = 4;
 
@@ -233,8 +236,7 @@ pub type Digests = Digested<[u8; 32]>;
 impl Preimages {
     /// Returns the preimages of a request.
     pub fn of(request: &RequestParts<'_>) -> Self {
-        // A canonical form is seldom longer than the body. The rest is for the other parts.
-        let capacity = request.body.len() + request.path.len() + 1024;
+        let capacity = request.body.len() + request.path.len() + SMALL_PARTS;
         write(request, || BufferedSink::memory(capacity)).map(BufferedSink::into_bytes)
     }
 }
@@ -440,13 +442,23 @@ impl fmt::Display for SecretsError {
 
 impl std::error::Error for SecretsError {}
 
-/// Computes the digest of version 1 without a secret, in hexadecimal digits.
-pub(crate) fn digest_of_version_1(request: &RequestParts<'_>) -> String {
+/// Computes the digest of version 1 without a secret.
+pub(crate) fn digest_of_version_1(request: &RequestParts<'_>) -> [u8; 32] {
+    write_version_1(request, BufferedSink::hash()).into_hash()
+}
+
+/// Returns the bytes that the digest of version 1 is the SHA-256 of.
+pub(crate) fn preimage_of_version_1(request: &RequestParts<'_>) -> Vec<u8> {
+    let capacity = request.body.len() + request.path.len() + SMALL_PARTS;
+    write_version_1(request, BufferedSink::memory(capacity)).into_bytes()
+}
+
+fn write_version_1(request: &RequestParts<'_>, sink: BufferedSink) -> BufferedSink {
     let media_type = MediaType::parse(request.content_type);
     let body = CanonicalBody::read(&media_type, request.content_encoding, request.body);
-    let mut form = head(request, &media_type, DOMAIN, BufferedSink::hash());
+    let mut form = head(request, &media_type, DOMAIN, sink);
     body.write(request.ignore, &mut form);
-    hex(&form.into_hash())
+    form
 }
 
 /// Writes the parts of a request to new sinks: with the canonical form of the body, with the whole body if a

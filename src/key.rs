@@ -1,5 +1,6 @@
 //! The idempotency key: the name that a client gives to one intent.
 
+use crate::codec::text::trim;
 use crate::time::UnixMillis;
 use core::fmt;
 
@@ -54,7 +55,7 @@ impl IdempotencyKey {
     /// # Ok::<(), KeyError>(())
     /// ```
     pub fn parse_header(value: &str) -> Result<Self, KeyError> {
-        let value = value.trim_matches([' ', '\t']);
+        let value = trim(value);
         let Some(rest) = value.strip_prefix('"') else {
             return Self::parse_bare(value);
         };

@@ -1,5 +1,6 @@
 //! Media types (RFC 9110 §8.3.1).
 
+use crate::codec::text::{split, split_once, trim, trim_start};
 use std::borrow::Cow;
 
 /// A `Content-Type`, split into its type and its parameters.
@@ -12,7 +13,7 @@ impl<'a> MediaType<'a> {
     /// Splits a `Content-Type` at its first semicolon. This never fails: an invalid media type is kept
     /// in lower case, and a missing one is empty.
     pub(crate) fn parse(content_type: Option<&'a str>) -> Self {
-        let (essence, parameters) = split(content_type.unwrap_or(""));
+        let (essence, parameters) = halves(content_type.unwrap_or(""));
         let mut essence = Cow::Borrowed(trim(essence));
         if essence.bytes().any(|byte| byte.is_ascii_uppercase()) {
             essence.to_mut().make_ascii_lowercase();
@@ -50,7 +51,7 @@ impl<'a> MediaType<'a> {
         let mut found = None;
         let mut rest = self.parameters;
         loop {
-            rest = rest.trim_start_matches([' ', '\t', ';']);
+            rest = trim_start(rest, b" \t;");
             if rest.is_empty() {
                 break;
             }
@@ -70,18 +71,18 @@ impl<'a> MediaType<'a> {
     pub(crate) fn is_utf8(&self) -> bool {
         let (mut rest, mut has_charset) = (self.parameters, false);
         loop {
-            rest = rest.trim_start_matches([' ', '\t', ';']);
+            rest = trim_start(rest, b" \t;");
             if rest.is_empty() {
                 return true;
             }
-            let is_quoted = rest.split_once('=').is_some_and(|(_, value)| value.starts_with('"'));
+            let is_quoted = split_once(rest, b'=').is_some_and(|(_, value)| value.starts_with('"'));
             let Some((name, value, later)) = parameter(rest) else {
-                return !self.is_json() && !rest.to_ascii_lowercase().contains("charset");
+                return !self.is_json() && !mentions_charset(rest);
             };
             // RFC 2231 splits or encodes a parameter under names such as `charset*` and `charset*0`.
-            let is_charset = name.split('*').next().unwrap_or("").eq_ignore_ascii_case("charset");
+            let is_charset = split(name, b'*').next().unwrap_or("").eq_ignore_ascii_case("charset");
             let is_utf8 = ["utf-8", "utf8"].iter().any(|one| value.eq_ignore_ascii_case(one));
-            if is_charset && (has_charset || !is_utf8 || name.contains('*')) {
+            if is_charset && (has_charset || !is_utf8 || name.as_bytes().contains(&b'*')) {
                 return false;
             }
             // Two header lines arrive joined by a comma.
@@ -94,7 +95,8 @@ impl<'a> MediaType<'a> {
     }
 
     fn names(&self) -> Option<(&str, &str)> {
-        self.essence.split_once('/').filter(|(kind, subtype)| is_token(kind) && is_token(subtype))
+        split_once(self.essence(), b'/')
+            .filter(|(kind, subtype)| is_token(kind) && is_token(subtype))
     }
 }
 
@@ -109,12 +111,12 @@ pub(crate) fn is_token(name: impl AsRef<[u8]>) -> bool {
 /// Reads the first parameter of a list. Returns its name, its value without quotes, and the rest of the
 /// list.
 fn parameter(list: &str) -> Option<(&str, &str, &str)> {
-    let (name, after) = list.split_once('=')?;
+    let (name, after) = split_once(list, b'=')?;
     if !is_token(name) {
         return None;
     }
     let Some(quoted) = after.strip_prefix('"') else {
-        let (value, later) = split(after);
+        let (value, later) = halves(after);
         return Some((name, trim(value), later));
     };
     let mut bytes = quoted.bytes().enumerate();
@@ -127,16 +129,18 @@ fn parameter(list: &str) -> Option<(&str, &str, &str)> {
             _ => {}
         }
     };
-    let (between, later) = split(quoted.get(end + 1..)?);
+    let (between, later) = halves(quoted.get(end + 1..)?);
     trim(between).is_empty().then_some((name, quoted.get(..end)?, later))
 }
 
-fn split(list: &str) -> (&str, &str) {
-    list.split_once(';').unwrap_or((list, ""))
+/// Returns the text before the first semicolon, and that after it.
+fn halves(list: &str) -> (&str, &str) {
+    split_once(list, b';').unwrap_or((list, ""))
 }
 
-fn trim(text: &str) -> &str {
-    text.trim_matches([' ', '\t'])
+/// Returns whether a text mentions a charset, in any case.
+fn mentions_charset(text: &str) -> bool {
+    text.as_bytes().windows(7).any(|name| name.eq_ignore_ascii_case(b"charset"))
 }
 
 fn is_boundary(boundary: &[u8]) -> bool {

@@ -50,6 +50,12 @@ pub fn is_json(content_type: &str) -> bool {
     MediaType::parse(Some(content_type)).is_json()
 }
 
+/// Returns whether the canonical form of every body of this type, without a `Content-Encoding`, is the body as it is.
+pub(crate) fn is_raw(content_type: Option<&str>) -> bool {
+    let media_type = MediaType::parse(content_type);
+    !media_type.is_json() && !media_type.is_multipart() && !media_type.is_pairs()
+}
+
 /// A body, parsed by the rules of its media type.
 pub(crate) enum CanonicalBody<'a> {
     Raw(&'a [u8]),

@@ -2,6 +2,7 @@
 
 use super::sink::Sink;
 use super::work::spent;
+use crate::codec::text::digits;
 
 /// The maximum number of digits of an exponent, without leading zeros. It keeps the arithmetic in 64
 /// bits. No known program computes with larger exponents.
@@ -94,7 +95,7 @@ pub(super) fn write(token: &[u8], sink: &mut impl Sink) {
                 number.write_digits(1, count, sink);
             }
             sink.put(if point > 0 { b"e+" } else { b"e-" });
-            sink.put((point - 1).unsigned_abs().to_string().as_bytes());
+            sink.put(digits((point - 1).unsigned_abs()).as_bytes());
         }
     }
 }

@@ -1,6 +1,7 @@
 //! JSON pointers (RFC 6901), which select the members that a fingerprint ignores.
 
 use crate::codec::percent;
+use crate::codec::text::{digits, split};
 use std::fmt;
 use std::str::FromStr;
 
@@ -28,7 +29,7 @@ impl JsonPointer {
             return Err(PointerError::WholeDocument);
         }
         let steps = pointer.strip_prefix('/').ok_or(PointerError::NoSlash)?;
-        Ok(Self { steps: steps.split('/').map(unescape).collect::<Result<_, _>>()? })
+        Ok(Self { steps: split(steps, b'/').map(unescape).collect::<Result<_, _>>()? })
     }
 
     /// Parses a pointer in a URI fragment (RFC 6901 §6), such as `/data/0/id`. The fragment is
@@ -95,7 +96,7 @@ impl fmt::Display for PointerError {
 impl std::error::Error for PointerError {}
 
 fn unescape(step: &str) -> Result<String, PointerError> {
-    let mut pieces = step.split('~');
+    let mut pieces = split(step, b'~');
     let mut name = String::from(pieces.next().unwrap_or(""));
     for piece in pieces {
         let (character, rest) = match piece.split_at_checked(1) {
@@ -184,7 +185,7 @@ impl<'p> IgnoreTree<'p> {
     /// Returns the status of an element of an array with the status `parent`.
     pub(super) fn element(&self, parent: IgnoreStatus, index: usize) -> IgnoreStatus {
         match parent {
-            IgnoreStatus::Partial(_) => self.member(parent, index.to_string().as_bytes()),
+            IgnoreStatus::Partial(_) => self.member(parent, digits(index as u64).as_bytes()),
             _ => parent,
         }
     }

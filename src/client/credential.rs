@@ -12,7 +12,8 @@
 
 use crate::canonical::JsonPointer;
 use crate::codec::base64;
-use crate::codec::hex::hex32;
+use crate::codec::hex::{hex, hex32};
+use crate::codec::text::{hexadecimal, split, split_once};
 use crate::fingerprint::{RequestParts, digest_of_version_1};
 use crate::key::IdempotencyKey;
 use core::fmt;
@@ -173,7 +174,7 @@ impl SentBy {
 
     /// Reads what [`SentBy::encode`] wrote. The caller refuses a text that would be written differently.
     pub(super) fn decode(text: &str) -> Option<Self> {
-        let mut parts = text.split(',');
+        let mut parts = split(text, b',');
         let cookies = match parts.next()? {
             "." => return Some(Self::NotKnown),
             "*" => return Some(Self::Several),
@@ -183,9 +184,9 @@ impl SentBy {
             _ => return None,
         };
         let headers = parts.map(|part| {
-            let (name, hash) = part.split_once(':')?;
+            let (name, hash) = split_once(part, b':')?;
             let is_right = is_name(name) && name == name.to_ascii_lowercase();
-            is_right.then_some((name.to_owned(), u32::from_str_radix(hash, 16).ok()?))
+            is_right.then_some((name.to_owned(), hexadecimal(hash)?.try_into().ok()?))
         });
         let headers: Vec<_> = headers.collect::<Option<_>>()?;
         let is_sorted = headers.windows(2).all(|pair| pair[0].0 < pair[1].0);
@@ -233,7 +234,7 @@ fn is_name(name: &str) -> bool {
 }
 
 fn hash_of_value(value: &str) -> [u8; 32] {
-    let jwt = value.split(' ').find_map(|word| Some((word, claims_of(word)?)));
+    let jwt = split(value, b' ').find_map(|word| Some((word, claims_of(word)?)));
     let Some((word, claims)) = jwt else { return hash(&[value.as_bytes()]) };
     // Each renewal changes these.
     let volatile = ["/exp", "/iat", "/nbf", "/jti", "/auth_time"];
@@ -247,15 +248,27 @@ fn hash_of_value(value: &str) -> [u8; 32] {
         body: &claims,
         ignore: &ignore,
     });
-    hash(&[value.replace(word, "").as_bytes(), claims.as_bytes()])
+    hash(&[&without(value, word), hex(&claims).as_bytes()])
+}
+
+/// Returns a text without any occurrence of a word, which is not empty.
+fn without(text: &str, word: &str) -> Vec<u8> {
+    let (mut left, mut rest) = (Vec::new(), text.as_bytes());
+    while let Some((first, after)) = rest.split_first() {
+        rest = rest.strip_prefix(word.as_bytes()).unwrap_or_else(|| {
+            left.push(*first);
+            after
+        });
+    }
+    left
 }
 
 /// Returns the claims of a signed JWT (RFC 7519); `None` for any other word.
 fn claims_of(word: &str) -> Option<Vec<u8>> {
-    let mut parts = word.split('.');
+    let mut parts = split(word, b'.');
     let (head, claims, _) = (parts.next()?, parts.next()?, parts.next()?);
     let is_jwt = head.starts_with("eyJ") && parts.next().is_none();
-    is_jwt.then(|| base64::decode(&claims.replace('-', "+").replace('_', "/"))).flatten()
+    is_jwt.then(|| base64::decode_either(claims)).flatten()
 }
 
 fn hash(parts: &[&[u8]]) -> [u8; 32] {

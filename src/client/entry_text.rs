@@ -26,6 +26,7 @@ use super::credential::SentBy;
 use super::entry::{Entry, EntryError, IntentState};
 use super::payload::Tag;
 use crate::codec::hex::hex32;
+use crate::codec::text::{decimal, digits, hexadecimal, split, split_once};
 use crate::key::IdempotencyKey;
 use crate::time::UnixMillis;
 use sha2::{Digest, Sha256};
@@ -76,7 +77,7 @@ impl Entry {
     /// Reads what [`Entry::encode`] wrote. Any other text is an error.
     pub fn decode(text: &str) -> Result<Self, EntryError> {
         let sealed = unseal(text).ok_or(EntryError::Damaged)?;
-        let (version, fields) = sealed.split_once(' ').ok_or(EntryError::Damaged)?;
+        let (version, fields) = split_once(sealed, b' ').ok_or(EntryError::Damaged)?;
         let entry = matches!(version, FIRST | VERSION).then(|| read(fields)).flatten();
         // Each entry has exactly one text, so a text that would be written differently is damaged.
         entry
@@ -106,24 +107,29 @@ impl Entry {
 }
 
 fn read(fields: &str) -> Option<Entry> {
-    let mut fields = fields.split(' ');
+    let mut fields = split(fields, b' ');
     let mut next = || fields.next();
     let key = IdempotencyKey::parse_bare(next()?).ok()?;
-    let tag = Tag(u32::from_str_radix(next()?, 16).ok()?);
+    let tag = Tag(hexadecimal(next()?)?.try_into().ok()?);
     let state = match next()? {
         "p" => IntentState::Prepared,
         "s" => IntentState::Sending,
         "u" => IntentState::Unknown,
         "v" => IntentState::Voided,
         status => match status.split_at_checked(1)? {
-            ("+", status) => IntentState::Succeeded { http_status: status.parse().ok()? },
-            ("-", status) => IntentState::Refused { http_status: status.parse().ok()? },
+            ("+", status) => {
+                IntentState::Succeeded { http_status: decimal(status)?.try_into().ok()? }
+            }
+            ("-", status) => {
+                IntentState::Refused { http_status: decimal(status)?.try_into().ok()? }
+            }
             _ => return None,
         },
     };
     let flags = next()?;
-    let attempts = next()?.parse().ok()?;
-    let mut time = || next()?.parse().ok().map(UnixMillis::new);
+    let has = |letter| flags.as_bytes().contains(&letter);
+    let attempts = decimal(next()?)?.try_into().ok()?;
+    let mut time = || decimal(next()?).map(UnixMillis::new);
     let (created_at, updated_at, safe_until) = (time()?, time()?, time()?);
     let sent_by = match fields.next() {
         Some(text) => SentBy::decode(text)?,
@@ -134,9 +140,9 @@ fn read(fields: &str) -> Option<Entry> {
         tag,
         state,
         attempts,
-        maybe_executed: flags.contains('m'),
-        own_key: flags.contains('o'),
-        sends_proof: flags.contains('p'),
+        maybe_executed: has(b'm'),
+        own_key: has(b'o'),
+        sends_proof: has(b'p'),
         sent_by,
         created_at,
         updated_at,
@@ -146,8 +152,8 @@ fn read(fields: &str) -> Option<Entry> {
 }
 
 fn newer(version: &str, fields: &str) -> Option<EntryError> {
-    let is_newer = version.parse::<u32>().is_ok_and(|version| version > 1);
-    let (key, _) = fields.split_once(' ')?;
+    let is_newer = decimal(version).is_some_and(|version| matches!(version, 2..=0xffff_ffff));
+    let (key, _) = split_once(fields, b' ')?;
     let key = IdempotencyKey::parse_bare(key).ok()?;
     is_newer.then_some(EntryError::NewerVersion { key })
 }
@@ -158,13 +164,13 @@ pub(super) fn put(text: &mut String, field: &str) {
 }
 
 pub(super) fn put_number(text: &mut String, number: u64) {
-    put(text, &number.to_string());
+    put(text, &digits(number));
 }
 
 fn put_status(text: &mut String, sign: char, status: u16) {
     text.push(' ');
     text.push(sign);
-    text.push_str(&status.to_string());
+    text.push_str(&digits(status.into()));
 }
 
 /// Adds the sum.
@@ -176,7 +182,8 @@ pub(super) fn seal(mut text: String) -> String {
 
 /// Returns the text without its sum; `None` if the sum is wrong.
 pub(super) fn unseal(text: &str) -> Option<&str> {
-    let (sealed, found) = text.rsplit_once(' ')?;
+    let space = text.bytes().rposition(|byte| byte == b' ')?;
+    let (sealed, found) = (text.get(..space)?, text.get(space + 1..)?);
     (hex32(sum(sealed)) == found).then_some(sealed)
 }
 

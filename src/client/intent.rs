@@ -87,7 +87,7 @@ pub use super::call::{
 };
 pub use super::credential::{Cookies, Credential, CredentialMark, KeyCallCredential, SentBy};
 pub use super::entry::{AfterAbort, Entry, EntryError, IntentState, Stored};
-pub use super::payload::{Payload, Tag};
+pub use super::payload::{LARGE_BODY, Payload, Tag};
 pub use super::resolve::{KeyCall, Means, Purpose, Report, ResolveStep, after_report, first_step};
 pub use super::tab_lease::{Acquisition, TabLease, TabToken};
 

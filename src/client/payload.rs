@@ -1,10 +1,14 @@
 //! Tells whether two submits have the same payload.
 
-use crate::codec::hex::hex32;
-use crate::fingerprint::{RequestParts, digest_of_version_1};
+use crate::canonical::is_raw;
+use crate::codec::hex::{hex, hex32};
+use crate::fingerprint::{RequestParts, digest_of_version_1, preimage_of_version_1};
 use crate::key::IdempotencyKey;
 use core::fmt;
 use sha2::{Digest, Sha256};
+
+/// The length of a body, in bytes, from which it is faster to let the platform hash the request.
+pub const LARGE_BODY: usize = 4 << 10;
 
 /// The payload of an intent: a hash over the origin of the URL and the fingerprint of the request.
 /// It is kept in memory only.
@@ -21,8 +25,25 @@ impl Payload {
     pub fn of(origin: &str, request: &RequestParts<'_>) -> Self {
         // Version 1 compares a form by its bytes. That is enough, because a browser writes a form in one way,
         // and a page need not load the code for version 2.
-        let digest = digest_of_version_1(request);
-        Self(hash(b"oncekey payload 1", &[origin.as_bytes(), digest.as_bytes()]))
+        Self::of_digest(origin, &digest_of_version_1(request))
+    }
+
+    /// Returns the payload of a request from the SHA-256 of its [preimage](Self::preimage).
+    pub fn of_digest(origin: &str, digest: &[u8; 32]) -> Self {
+        Self(hash(b"oncekey payload 1", &[origin.as_bytes(), hex(digest).as_bytes()]))
+    }
+
+    /// Returns the bytes that a platform may hash instead of the core. Its own hash function is many times faster,
+    /// which matters for a body of [`LARGE_BODY`] bytes and more.
+    pub fn preimage(request: &RequestParts<'_>) -> Vec<u8> {
+        preimage_of_version_1(request)
+    }
+
+    /// Returns the part of the preimage before the body, if the rest is the body as it is. So a large file need not
+    /// be copied to the core. The body of `request` is not read.
+    pub fn preimage_before_body(request: &RequestParts<'_>) -> Option<Vec<u8>> {
+        let bodiless = RequestParts { body: b"", ..*request };
+        is_raw(request.content_type).then(|| preimage_of_version_1(&bodiless))
     }
 
     /// Returns the tag for a key. The key is the salt, so that no single table fits all entries.

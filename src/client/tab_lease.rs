@@ -20,6 +20,7 @@
 
 use super::entry_text::{put, put_number, seal, unseal};
 use crate::codec::hex::hex32;
+use crate::codec::text::{decimal, hexadecimal, split_once};
 use crate::time::{Millis, UnixMillis};
 
 /// The token of a tab, or rather of one load of a page: 64 random bits, kept in memory only. (A
@@ -112,9 +113,9 @@ impl TabLease {
     /// Reads what [`TabLease::encode`] wrote; `None` for any other text.
     pub fn decode(text: &str) -> Option<Self> {
         let fields = unseal(text)?.strip_prefix("c1 ")?;
-        let (tab, until) = fields.split_once(' ')?;
-        let tab = TabToken(u64::from_str_radix(tab, 16).ok()?);
-        let lease = Self { tab, until: UnixMillis::new(until.parse().ok()?) };
+        let (tab, until) = split_once(fields, b' ')?;
+        let tab = TabToken(hexadecimal(tab)?);
+        let lease = Self { tab, until: UnixMillis::new(decimal(until)?) };
         (lease.encode() == text).then_some(lease)
     }
 }

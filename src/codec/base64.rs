@@ -23,20 +23,37 @@ pub(crate) fn encode(bytes: &[u8]) -> String {
 /// Decodes a text with or without padding. Returns `None` for a text that [`encode`] cannot have
 /// written: other characters, white space, wrong padding, or bits left over after the last byte.
 pub(crate) fn decode(text: &str) -> Option<Vec<u8>> {
-    let digits = text.trim_end_matches('=');
-    let padding = text.len() - digits.len();
+    read(text, false)
+}
+
+/// Decodes a text of either alphabet, or of both.
+pub(crate) fn decode_either(text: &str) -> Option<Vec<u8>> {
+    read(text, true)
+}
+
+/// Decodes the alphabet for URLs (RFC 4648 §5), as JWTs use it: without padding.
+pub(crate) fn decode_url(text: &str) -> Option<Vec<u8>> {
+    let is_of_urls = !text.contains(['+', '/', '=']);
+    is_of_urls.then(|| read(text, true)).flatten()
+}
+
+fn read(text: &str, may_be_of_urls: bool) -> Option<Vec<u8>> {
+    let padding = text.bytes().rev().take_while(|&byte| byte == b'=').count();
+    let digits = &text.as_bytes()[..text.len() - padding];
     if digits.len() % 4 == 1 || (padding > 0 && (padding > 2 || !text.len().is_multiple_of(4))) {
         return None;
     }
     let mut bytes = Vec::with_capacity(digits.len() * 3 / 4);
     let (mut bits, mut bit_count) = (0_u32, 0);
-    for digit in digits.bytes() {
+    for &digit in digits {
         let value = match digit {
             b'A'..=b'Z' => digit - b'A',
             b'a'..=b'z' => digit - b'a' + 26,
             b'0'..=b'9' => digit - b'0' + 52,
             b'+' => 62,
             b'/' => 63,
+            b'-' if may_be_of_urls => 62,
+            b'_' if may_be_of_urls => 63,
             _ => return None,
         };
         bits = (bits << 6 | u32::from(value)) & 0xffff;
@@ -47,12 +64,6 @@ pub(crate) fn decode(text: &str) -> Option<Vec<u8>> {
         }
     }
     (bits & ((1 << bit_count) - 1) == 0).then_some(bytes)
-}
-
-/// Decodes the alphabet for URLs (RFC 4648 §5), as JWTs use it: without padding.
-pub(crate) fn decode_url(text: &str) -> Option<Vec<u8>> {
-    let is_of_urls = !text.contains(['+', '/', '=']);
-    is_of_urls.then(|| decode(&text.replace('-', "+").replace('_', "/"))).flatten()
 }
 
 #[cfg(test)]

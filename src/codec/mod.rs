@@ -10,3 +10,4 @@ pub mod message;
 pub mod percent;
 #[cfg(feature = "serde")]
 pub(crate) mod serde_body;
+pub mod text;

@@ -1,6 +1,7 @@
 //! The part of Structured Field Values (RFC 9651) that an `Idempotency-Key` header needs: a string with
 //! optional parameters. The values of the parameters are checked, but not returned.
 
+use crate::codec::text::{split_once, trim_start};
 use core::str;
 
 /// Reads a string whose opening quote is removed already. Returns the unescaped content and the text
@@ -23,7 +24,7 @@ pub(super) fn string(rest: &str) -> Option<(String, &str)> {
 /// Returns whether a text is a list of well-formed parameters (§3.1.2). The list may be empty.
 pub(super) fn are_parameters(mut rest: &str) -> bool {
     while !rest.is_empty() {
-        let parameter = rest.strip_prefix(';').map(|rest| rest.trim_start_matches(' '));
+        let parameter = rest.strip_prefix(';').map(|rest| trim_start(rest, b" "));
         let Some(after) = parameter.and_then(after_parameter) else {
             return false;
         };
@@ -77,7 +78,7 @@ fn after_string(text: &str) -> Option<&str> {
 
 /// Reads base64 up to the closing colon and returns the text after it (§3.3.5).
 fn after_bytes(text: &str) -> Option<&str> {
-    let (content, rest) = text.split_once(':')?;
+    let (content, rest) = split_once(text, b':')?;
     let is_base64 = |byte: u8| byte.is_ascii_alphanumeric() || b"+/=".contains(&byte);
     content.bytes().all(is_base64).then_some(rest)
 }
@@ -85,7 +86,7 @@ fn after_bytes(text: &str) -> Option<&str> {
 /// Reads a display string up to its closing quote and returns the text after it (§3.3.8). Characters
 /// other than visible ASCII and spaces are UTF-8 in lower-case percent-encoding.
 fn after_display_string(text: &str) -> Option<&str> {
-    let (content, rest) = text.split_once('"')?;
+    let (content, rest) = split_once(text, b'"')?;
     let mut decoded = Vec::new();
     let mut bytes = content.bytes();
     while let Some(byte) = bytes.next() {

@@ -6,8 +6,9 @@ use oncekey::client::intent::{
     TabToken,
 };
 use oncekey::fingerprint::RequestParts;
-use oncekey::{IdempotencyKey, Millis, UnixMillis};
+use oncekey::{IdempotencyKey, JsonPointer, Millis, UnixMillis};
 use proptest::prelude::*;
+use sha2::{Digest, Sha256};
 
 const STATES: [IntentState; 6] = [
     IntentState::Prepared,
@@ -210,4 +211,31 @@ fn a_tag_depends_on_the_target_the_payload_and_the_key() {
     }
     assert_ne!(tag(origin, &this, &one), tag("https://other.example", &this, &one));
     assert_ne!(tag(origin, &this, &one), tag(origin, &this, &key("k-2")), "the key is its salt");
+}
+
+#[test]
+fn a_payload_that_the_platform_hashes_is_the_same() {
+    let origin = "https://api.example";
+    let ignore = [JsonPointer::parse("/note").unwrap()];
+    let multipart = "--b\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n1\r\n--b--\r\n";
+    for (content_type, body, is_raw) in [
+        (None, "", true),
+        (None, "\0é", true),
+        (Some("text/plain; charset=utf-8"), "{}", true),
+        (Some("application/octet-stream"), "a=1", true),
+        (Some("application/json"), r#"{"b":1.0,"note":2,"a":"x"}"#, false),
+        (Some("application/problem+json"), "{", false),
+        (Some("application/x-www-form-urlencoded"), "a=1&_token=2", false),
+        (Some("application/x-form"), "a=1", false),
+        (Some("multipart/form-data; boundary=b"), multipart, false),
+        (Some("multipart/mixed"), multipart, false),
+    ] {
+        let parts = RequestParts { content_type, ignore: &ignore, ..parts(body) };
+        let preimage = Payload::preimage(&parts);
+        let digest = Sha256::digest(&preimage).into();
+        assert_eq!(Payload::of_digest(origin, &digest), Payload::of(origin, &parts), "{parts:?}");
+        let before = Payload::preimage_before_body(&parts);
+        let whole = before.map(|before| [&before[..], body.as_bytes()].concat());
+        assert_eq!(whole, is_raw.then_some(preimage), "{parts:?}");
+    }
 }

@@ -1,6 +1,7 @@
 //! What the result of one attempt means.
 
 use crate::canonical::MediaType;
+use crate::codec::text::{split, trim};
 use crate::policy::ResponseClass;
 
 /// Returns what the result of an attempt means. The first row that matches counts:
@@ -369,7 +370,7 @@ pub const fn is_success(status: u16) -> bool {
 
 fn is_expected(content_type: Option<&str>, expects: &str) -> bool {
     let found = MediaType::parse(content_type);
-    expects.split(',').map(str::trim).any(|expected| {
+    split(expects, b',').map(trim).any(|expected| {
         let expected = MediaType::parse(Some(expected));
         match expected.essence().strip_suffix("/*") {
             Some("*") => true,
