@@ -2,8 +2,10 @@
 // in alternating rounds.
 import canonicalize from "canonicalize";
 import { CoreClient } from "../www/src/client/core-client.ts";
+import { beforeBody, submitOf } from "../www/src/client/request.ts";
 import { startCore } from "../www/src/core.ts";
 
+const URL_OF_ORDERS = new URL("https://shop.example/v1/orders");
 const encoder = new TextEncoder();
 const hex = (bytes) => Array.from(new Uint8Array(bytes), (byte) => byte.toString(16).padStart(2, "0")).join("");
 const digest = (bytes) => crypto.subtle.digest("SHA-256", bytes);
@@ -23,23 +25,27 @@ function order(bytes) {
 export async function bench({ wasm, rounds, budget = 12 }) {
   const core = startCore(await WebAssembly.compile(wasm));
   const client = new CoreClient(core, { retention: 86400000, storage: null, namespace: "bench", keyCalls: true, finalStatuses: [], limit: 4, delays: [1000, 2000], fullJitter: true, attemptTimeout: 30000, totalTime: 120000, maxRetryAfter: 60000 });
-  const submit = (contentType, body) => {
-    const request = { method: "POST", origin: "https://shop.example", path: "/v1/orders", query: undefined, contentType, body, ignore: [], expects: "", ownKey: undefined, offeredKey: undefined, waitedSince: undefined, headers: ["content-type", contentType], cookies: "none" };
-    client.submit("order:1042", request, undefined).free();
+  const prepare = (contentType, body) => ({ method: "POST", url: URL_OF_ORDERS, headers: new Headers({ "content-type": contentType }), body, init: {} });
+  const submit = async (prepared) => {
+    const hashing = client.hash(beforeBody(prepared), prepared.body);
+    const digest = hashing && (await hashing);
+    client.submit("order:1042", submitOf(prepared, {}, undefined, { digest }), undefined).free();
   };
   const rows = [];
   for (const size of [200, 1200, 4096, 16384]) {
     const text = JSON.stringify(order(size));
     const bytes = encoder.encode(text);
+    const prepared = prepare("application/json", bytes);
     await race(rows, "json", bytes.length, rounds, budget, {
-      oncekey: () => submit("application/json", bytes),
+      oncekey: () => submit(prepared),
       "canonicalize + crypto.subtle": async () => hex(await digest(encoder.encode(canonicalize(JSON.parse(text))))),
     });
   }
   for (const size of [1 << 16, 1 << 20]) {
     const bytes = new Uint8Array(size).map((_, at) => (at * 7) % 251);
+    const prepared = prepare("application/octet-stream", bytes);
     await race(rows, "raw", size, rounds, budget, {
-      oncekey: () => submit("application/octet-stream", bytes),
+      oncekey: () => submit(prepared),
       "crypto.subtle": async () => hex(await digest(bytes)),
     });
   }

@@ -32,8 +32,8 @@ function parts(translated, own) {
  */
 const MEMBERS =
   "acquireLease addField bodyWith contentType credentialFrom errorCode errorType fallback fullJitter holdsLease isJson " +
-  "isOwnFetch isShared keepTurn keyCallCredential keyCalls keyed longest lookedUp notSent offeredKey onWait ownKey preload prepared " +
-  "releaseLease removeOver renewLease reported responded sender settings stopWatch summary takeLoss unseen unsent waitedSince";
+  "isOwnFetch isShared keepTurn keyCallCredential keyCalls keyed longest lookedUp notSent offeredKey onWait ownKey preimage preload prepared " +
+  "releaseLease removeOver renewLease reported responded sender rehearse settings stopWatch summary takeLoss unseen unsent waitedSince";
 const SHORT = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
 
 const shared = {

@@ -1,7 +1,7 @@
 // The core (Rust compiled to wasm): how it is loaded, and how it is asked.
 
-import { VERSION, __wbg_set_wasm, call, imports } from "../build/glue.js";
-import { type Field, packed } from "./packed.js";
+import { VERSION, __wbg_set_wasm, call, imports, replied, room } from "../build/glue.js";
+import { type Field, pack } from "./packed.js";
 
 /** The next command of the core (www/wasm/src/command.rs). */
 export type Command =
@@ -42,13 +42,40 @@ export interface EndCommand {
   status: import("./types.js").IntentStatus;
 }
 
+const decoder = /* @__PURE__ */ new TextDecoder();
+
 /** The loaded core. Every page has one. */
 export class Core {
+  readonly #memory: WebAssembly.Memory;
+  #bytes: Uint8Array;
+
+  constructor(memory: WebAssembly.Memory) {
+    this.#memory = memory;
+    this.#bytes = new Uint8Array(memory.buffer);
+  }
+
   /** Asks the core; see www/wasm/src/lib.rs for the requests. Throws a RangeError if a value of the page is wrong. */
   ask<Reply extends object>(request: string, ...fields: Field[]): Reply {
-    const reply = JSON.parse(call(packed([request, ...fields]))) as Reply & { error?: string };
+    const reply = JSON.parse(decoder.decode(this.#call([request, ...fields]))) as Reply & { error?: string };
     if (reply.error !== undefined) throw new RangeError(reply.error);
     return reply;
+  }
+
+  /** Returns what the platform hashes of a request: see `preimage` in www/wasm/src/calls.rs. */
+  preimage(...fields: Field[]): Uint8Array<ArrayBuffer> {
+    return this.#call(["preimage", ...fields]).slice();
+  }
+
+  /** Returns the bytes of a reply. They change with the next call. */
+  #call(fields: readonly Field[]): Uint8Array {
+    const length = call(pack(fields, (most) => this.#slice(room(most), most)));
+    return this.#slice(replied(), length);
+  }
+
+  #slice(at: number, length: number): Uint8Array {
+    // The memory has another buffer when it has grown.
+    if (this.#bytes.buffer !== this.#memory.buffer) this.#bytes = new Uint8Array(this.#memory.buffer);
+    return this.#bytes.subarray(at, at + length);
   }
 
   /** Returns whether this status is that of a success or a redirect. */
@@ -107,7 +134,7 @@ export function startCore(module: WebAssembly.Module): Core {
 function start(exports: WebAssembly.Exports): Core {
   if (!(VERSION in exports)) throw new TypeError("oncekey: the wasm is that of another version. Use oncekey/wasm of this version.");
   __wbg_set_wasm(exports);
-  return new Core();
+  return new Core(exports[VERSION] as WebAssembly.Memory);
 }
 
 const IMPORTS = { [VERSION]: imports as unknown as WebAssembly.ModuleImports };

@@ -1,6 +1,7 @@
 // Runs in the pages of the store's tests: clients as a page has them, and what they left in `localStorage`.
 import wasm from "oncekey:wasm";
 import { CoreClient } from "../../../www/src/client/core-client.ts";
+import { submitOf } from "../../../www/src/client/request.ts";
 import { startCore } from "../../../www/src/core.ts";
 import { differs, equal, ok, run } from "../asserts.mjs";
 
@@ -57,18 +58,14 @@ class Page {
 
 /** Begins a call. Returns it with its first command. */
 function begin(client, intent, body) {
-  const request = {
+  const prepared = {
     method: "POST",
-    origin: "https://shop.example",
-    path: "/v1/orders",
-    contentType: "application/json",
+    url: new URL("https://shop.example/v1/orders"),
+    headers: new Headers({ "content-type": "application/json" }),
     body: new TextEncoder().encode(body),
-    ignore: [],
-    expects: "application/json",
-    headers: [],
-    cookies: "none",
+    init: { credentials: "omit" },
   };
-  const call = client.submit(intent, request);
+  const call = client.submit(intent, submitOf(prepared, {}, undefined));
   return { call, ...call.begin() };
 }
 

@@ -22,7 +22,7 @@ export interface AttemptOptions {
   key: string;
   timeout: number;
   signal: AbortSignal | undefined;
-  validate: ((response: Response) => boolean | Promise<boolean>) | undefined;
+  validate?: ((response: Response) => boolean | Promise<boolean>) | undefined;
   /** Whether a `Content-Type` is that of JSON. */
   isJson(contentType: string): boolean;
 }

@@ -6,7 +6,8 @@ import { type Command, type Core, type EndCommand, type KeyCallCredential, rando
 import type { Field } from "../packed.js";
 import type { IntentStatus, PendingIntent, SharedStore, StorageLike } from "../types.js";
 import type { ResponseSummary } from "./attempt.js";
-import type { SubmitRequest } from "./request.js";
+import { LARGE_BODY } from "./large-body.js";
+import { joined } from "./multipart.js";
 import type { CoreSettings } from "./settings.js";
 import { ENTRY, type Entries, EntryStore, LEASE, type LeaseCommand } from "./entry-store.js";
 
@@ -49,11 +50,37 @@ export class CoreClient {
     return this.store.load?.(intent && ENTRY + intent);
   }
 
+  /**
+   * Lets the platform hash a large body, with the parts of its request before it. Resolves with the digest, for `submit`.
+   * Without a digest, the core hashes the request in `submit`: a small one, and any in an insecure context, where the
+   * platform has no hash function.
+   */
+  hash(parts: readonly Field[], body: Uint8Array | undefined): Promise<Uint8Array | undefined> | undefined {
+    return body && body.length >= LARGE_BODY && globalThis.crypto?.subtle ? this.#hash(parts, body) : undefined;
+  }
+
+  async #hash(parts: readonly Field[], body: Uint8Array): Promise<Uint8Array | undefined> {
+    try {
+      const before = this.#core.preimage(...parts, undefined);
+      const preimage = before.length > 0 ? joined([before, body]) : this.#core.preimage(...parts, body);
+      return new Uint8Array(await crypto.subtle.digest("SHA-256", preimage));
+    } catch {
+      return undefined;
+    }
+  }
+
   /** Returns a call that sends a request. `inMemory` is the key whose request the page can send again. */
-  submit(intent: string, request: SubmitRequest, inMemory: string | undefined): CoreCall {
-    const { expects, method, origin, path, query, contentType, body, ignore, ownKey, offeredKey, waitedSince, cookies, headers } = request;
-    const fields = [expects, method, origin, path, query, contentType, body, ignore, ownKey, offeredKey, waitedSince, cookies, headers];
-    return this.#call(intent, "submit", fields, inMemory);
+  submit(intent: string, request: readonly Field[], inMemory: string | undefined): CoreCall {
+    return this.#call(intent, "submit", request, inMemory);
+  }
+
+  /** Does what a submit does before it sends, and forgets it. Reads the storage, and stores nothing. */
+  rehearse(request: readonly Field[]): void {
+    const nowhere = { read() {}, write() {} } as unknown as Entries;
+    const call = this.#call("", "submit", request, undefined, nowhere);
+    call.begin();
+    call.free();
+    this.afterAbort("");
   }
 
   /** Returns a call that resolves an intent. */
@@ -138,9 +165,9 @@ export class CoreClient {
     if (this.#tab && this.#lease<{ is: boolean }>("owns", intent).is) void this.store.remove(LEASE + intent);
   }
 
-  #call(intent: string, what: "submit" | "resolve" | "abandon", fields: Field[], inMemory?: string): CoreCall {
+  #call(intent: string, what: "submit" | "resolve" | "abandon", fields: readonly Field[], inMemory?: string, store = this.store): CoreCall {
     const { call } = this.#core.ask<{ call: number }>(what, ...this.#fields, ...fields);
-    return new CoreCall(this.#core, this.store, ENTRY + intent, call, inMemory);
+    return new CoreCall(this.#core, store, ENTRY + intent, call, inMemory);
   }
 
   #status(text: string | undefined): IntentStatus {

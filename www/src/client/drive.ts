@@ -77,9 +77,7 @@ export async function drive(drive: DriveOptions): Promise<CallResult> {
         sent = { key, attempt: number };
         if (rotated) emit("keyrotated", { intent, key });
         emit("attempt", { intent, key, attempt: number });
-        const { fetch, validate, isJson } = drive;
-        const options = { fetch, key, timeout, signal, validate, isJson };
-        const result: AttemptResult = await attempt(drive.request!(key, earlier), options);
+        const result: AttemptResult = await attempt(drive.request!(key, earlier), { ...drive, key, timeout });
         lost = "failed" in result && result.failed === "network";
         if ("failed" in result) {
           [response, cause] = [undefined, result.cause];

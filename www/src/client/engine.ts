@@ -11,15 +11,15 @@ import {
 } from "../errors.js";
 import type { Stay } from "../form/stay.js";
 import type { IntentInit, IntentOptions, IntentStatus, PendingIntent, ResolveOptions } from "../types.js";
-import { CoreClient } from "./core-client.js";
-import { type CallResult, drive } from "./drive.js";
+import { type CoreCall, CoreClient } from "./core-client.js";
+import { type CallResult, type DriveOptions, drive } from "./drive.js";
 import type { Emit } from "./events.js";
 import { ASYNC } from "./entry-store.js";
 import { hintFor } from "./hints.js";
 import { checkInit } from "./init.js";
 import { type KeyCalls, keyCalls } from "./key-calls.js";
 import { prune, pruneSome } from "./prune.js";
-import { type Prepared, type SubmitRequest, cookiesOf, prepare, submitOf } from "./request.js";
+import { type Prepared, beforeBody, prepare, submitOf } from "./request.js";
 import type { Settings } from "./settings.js";
 import { TooLong, type TurnOptions, takeTurn } from "./turn.js";
 import { abortable } from "./wait.js";
@@ -61,6 +61,18 @@ export class Engine {
     this.#client = new CoreClient(core, settings.core);
     const { keyUrl, headers, credentials, fetch } = settings;
     this.#keyCalls = keyUrl && keyCalls({ url: keyUrl, headers, credentials, fetch });
+    // If this fails, the first submit finds out what is wrong.
+    globalThis.requestIdleCallback?.(() => void this.#warm().catch(() => {}));
+  }
+
+  /**
+   * Does once what the first submit would wait for: a browser compiles code, and connects to storage and locks, when a page
+   * first uses them. Sends and stores nothing.
+   */
+  async #warm(): Promise<void> {
+    const prepared = await prepare("https://a.invalid", { body: "{}" }, undefined, undefined, this.#settings.keyHeader);
+    this.#client.rehearse(submitOf(prepared, {}, undefined));
+    await navigator.locks.query();
   }
 
   /** Reads all entries from a store outside of the page. */
@@ -102,9 +114,7 @@ export class Engine {
   navigate(intent: string, prepared: Prepared, ignore: string[] | undefined, emit: Emit): Navigated {
     const client = this.#client;
     if (client.store.load) return { error: new TypeError(ASYNC) };
-    // A form sends the cookies of its target, and no headers of the page.
-    const form = { ...prepared, headers: new Headers(), init: { credentials: "include" as const } };
-    const submit = { ...submitOf(prepared, { ignore, expects: "*/*" }, undefined), ...this.#credentialOf(form) };
+    const submit = submitOf(prepared, { ignore, expects: "*/*" }, this.#settings.keyUrl);
     const call = client.submit(intent, submit, undefined);
     let isSent = false;
     try {
@@ -149,17 +159,19 @@ export class Engine {
     let result: CallResult;
     try {
       prepared = await abortable(prepare(url, init, options.expects, keyField, this.#settings.keyHeader), signal);
+      // A large body is hashed while the call waits for its turn. From the digest on, nothing may wait.
+      const hashing = this.#client.hash(beforeBody(prepared, options.ignore), prepared.body);
       result = await takeTurn(this.#turn(intent, signal, emitAll), async (turn) => {
+        const digest = hashing && (await hashing);
         // An abort before the first byte leaves nothing unknown.
         signal?.throwIfAborted();
         const earlier = this.#inMemory.get(intent);
-        const submit = { ...submitOf(prepared, options, turn.waitedSince), ...this.#credentialOf(prepared) };
+        const { waitedSince } = turn;
+        const submit = submitOf(prepared, options, this.#settings.keyUrl, { digest, waitedSince });
         const call = this.#client.submit(intent, submit, earlier?.key);
         try {
           return await drive({
-            call,
-            intent,
-            signal,
+            ...this.#driven(call, intent, signal, emitAll),
             request: (key, again) => {
               if (again) return earlier!.prepared;
               const { bodyWith } = prepared;
@@ -168,15 +180,9 @@ export class Engine {
               this.#inMemory.set(intent, { key, prepared: sent });
               return sent;
             },
-            sent: (key) => this.#sent(intent, key),
-            fetch: this.#settings.fetch,
             validate: options.validate,
-            keyCalls: this.#keyCalls,
             own: prepared.headers,
             keepTurn: turn.keep,
-            totalTime: this.#settings.totalTime,
-            emit: emitAll,
-            isJson: (contentType) => this.#core.isJson(contentType),
           });
         } finally {
           call.free();
@@ -200,18 +206,7 @@ export class Engine {
     if (lookup) await this.#othersEnded(intent, signal, emitAll);
     const call = what === "abandon" ? client.abandon(intent) : client.resolve(intent, lookup !== undefined);
     try {
-      const { end, aborted, cause, differs } = await drive({
-        call,
-        intent,
-        signal,
-        fetch: this.#settings.fetch,
-        sent: (key) => this.#sent(intent, key),
-        keyCalls: this.#keyCalls,
-        lookup,
-        totalTime: this.#settings.totalTime,
-        emit: emitAll,
-        isJson: (contentType) => this.#core.isJson(contentType),
-      });
+      const { end, aborted, cause, differs } = await drive({ ...this.#driven(call, intent, signal, emitAll), lookup });
       if (aborted) throw this.#aborted(intent, cause);
       const { status } = end;
       if (differs && end.open) {
@@ -234,15 +229,15 @@ export class Engine {
     }
   }
 
-  /** Returns the credential of a request, for the core. */
-  #credentialOf(prepared: Prepared): Pick<SubmitRequest, "headers" | "cookies"> {
-    return { headers: [...prepared.headers].flat(), cookies: cookiesOf(prepared, this.#settings.keyUrl) };
-  }
-
-  /** Returns the headers of the request with this key, if it is still in memory. */
-  #sent(intent: string, key: string): Headers | undefined {
-    const last = this.#inMemory.get(intent);
-    return last?.key === key ? last.prepared.headers : undefined;
+  /** Returns what every call is driven with. */
+  #driven(call: CoreCall, intent: string, signal: AbortSignal | undefined, emit: Emit): DriveOptions {
+    const { fetch, totalTime } = this.#settings;
+    const sent = (key: string) => {
+      const last = this.#inMemory.get(intent);
+      return last?.key === key ? last.prepared.headers : undefined;
+    };
+    const isJson = (contentType: string) => this.#core.isJson(contentType);
+    return { call, intent, signal, fetch, sent, keyCalls: this.#keyCalls, totalTime, emit, isJson };
   }
 
   #turn(intent: string, signal: AbortSignal | undefined, emit: Emit): TurnOptions {

@@ -43,9 +43,10 @@ function escaped(text: string): string {
   return text.replace(/\r/g, "%0D").replace(/\n/g, "%0A").replace(/"/g, "%22");
 }
 
-function joined(parts: (string | ArrayBuffer)[]): Uint8Array<ArrayBuffer> {
+/** Returns texts and bytes as one. */
+export function joined(parts: (string | ArrayBuffer | Uint8Array)[]): Uint8Array<ArrayBuffer> {
   const encoder = new TextEncoder();
-  const all = parts.map((part) => (typeof part === "string" ? encoder.encode(part) : new Uint8Array(part)));
+  const all = parts.map((part) => (typeof part === "string" ? encoder.encode(part) : ArrayBuffer.isView(part) ? part : new Uint8Array(part)));
   const body = new Uint8Array(all.reduce((length, { byteLength }) => length + byteLength, 0));
   let at = 0;
   for (const part of all) {

@@ -2,6 +2,7 @@
 
 import { type Serialised, multipart } from "./multipart.js";
 import { base } from "./settings.js";
+import type { Field } from "../packed.js";
 import type { IntentInit, IntentOptions } from "../types.js";
 
 export interface Prepared {
@@ -89,8 +90,10 @@ function isFormData(body: BodyInit): body is FormData {
 
 async function read(body: BodyInit): Promise<Serialised> {
   const whole = new Response(body);
+  // The platform's reader would take two tasks for a text.
+  const isText = typeof body === "string" || body instanceof URLSearchParams;
   return {
-    body: new Uint8Array(await whole.arrayBuffer()),
+    body: isText ? new TextEncoder().encode(String(body)) : new Uint8Array(await whole.arrayBuffer()),
     contentType: whole.headers.get("content-type"),
     with(name, value) {
       const pairs = new URLSearchParams(body as URLSearchParams);
@@ -122,7 +125,7 @@ function checkSendable(url: URL, init: RequestInit, length: number): void {
 }
 
 /** Returns whether a request carries cookies, and whether key calls carry the same ones. See src/client/credential.rs. */
-export function cookiesOf({ url, init }: Pick<Prepared, "url" | "init">, keyUrl: URL | undefined): "none" | "same" | "elsewhere" {
+function cookiesOf({ url, init }: Pick<Prepared, "url" | "init">, keyUrl: URL | undefined): "none" | "same" | "elsewhere" {
   const here = globalThis.origin;
   const { credentials = "same-origin" } = init;
   // Without a page, there are no cookies.
@@ -142,42 +145,28 @@ function expected(prepared: Prepared): string {
   return accept ? accept.replace(/;[^,]*/g, "") : "application/json";
 }
 
-/** A request as the core takes it. */
-export interface SubmitRequest {
-  method: string;
-  origin: string;
-  path: string;
-  query: string | undefined;
-  contentType: string | undefined;
-  body: Uint8Array;
-  ignore: readonly string[];
-  expects: string;
-  ownKey: string | undefined;
-  offeredKey: string | undefined;
-  waitedSince: number | undefined;
-  /** Name, value, name, value … */
-  headers: readonly string[];
-  cookies: "none" | "same" | "elsewhere";
+/** Returns the parts of a request that are hashed before its body: see www/wasm/src/calls.rs. */
+export function beforeBody({ url, method, headers }: Prepared, ignore: readonly string[] = []): Field[] {
+  return [method, url.pathname, url.search.slice(1) || undefined, headers.get("content-type") ?? undefined, ignore];
 }
 
-/** Returns a request without its credential. */
+/** What is known about a request when its turn comes. */
+export interface AtTurn {
+  /** What the platform has hashed of the request. Without it, the core hashes the request. */
+  digest?: Uint8Array | undefined;
+  /** Since when the request waited for another one, if it did. */
+  waitedSince?: number | undefined;
+}
+
+/** Returns a request as the core reads it: see `submit` in www/wasm/src/calls.rs. `keyUrl` is the URL of the key calls. */
 export function submitOf(
   prepared: Prepared,
-  options: Pick<IntentOptions, "ignore" | "expects">,
-  waitedSince: number | undefined,
-): Omit<SubmitRequest, "headers" | "cookies"> {
-  const { url, method, body, headers, ownKey, offeredKey } = prepared;
-  return {
-    method,
-    origin: url.origin,
-    path: url.pathname,
-    query: url.search.slice(1) || undefined,
-    contentType: headers.get("content-type") ?? undefined,
-    body: body ?? new Uint8Array(),
-    ignore: options.ignore ?? [],
-    expects: options.expects ?? expected(prepared),
-    ownKey,
-    offeredKey,
-    waitedSince,
-  };
+  { ignore, expects = expected(prepared) }: Pick<IntentOptions, "ignore" | "expects">,
+  keyUrl: URL | undefined,
+  { digest, waitedSince }: AtTurn = {},
+): Field[] {
+  const { url, body, headers, ownKey, offeredKey } = prepared;
+  const hashed = digest ? undefined : body;
+  const own = [ownKey, offeredKey, waitedSince, cookiesOf(prepared, keyUrl), [...headers].flat()];
+  return [expects, url.origin, ...beforeBody(prepared, ignore), hashed, digest, ...own];
 }

@@ -46,7 +46,8 @@ export function asNavigated(
   }
   const body = new TextEncoder().encode(new URLSearchParams(pairs).toString());
   const headers = new Headers({ "content-type": type === "multipart/form-data" ? "application/x-form" : type });
-  return { method: "POST", url: new URL(url), headers, body, ownKey: undefined, offeredKey, init: {} };
+  // A form sends the cookies of its target, and no headers of the page.
+  return { method: "POST", url: new URL(url), headers, body, ownKey: undefined, offeredKey, init: { credentials: "include" } };
 }
 
 /**

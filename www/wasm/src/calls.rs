@@ -12,6 +12,7 @@ use oncekey::client::intent::{
 use oncekey::client::retry::{
     AttemptResult, BodyState, Jitter, ResponseSummary, RetryPolicy, RetrySettings, is_final_status,
 };
+use oncekey::codec::text::decimal;
 use oncekey::fingerprint::RequestParts;
 use oncekey::key::IdempotencyKey;
 use oncekey::time::UnixMillis;
@@ -24,6 +25,17 @@ thread_local! {
 /// `submit`: the settings, then the request. Returns `{call}`.
 pub(crate) fn submit(fields: &mut Fields<'_>) -> Members {
     read_submit(fields).map_or_else(|problem| Members::error(&problem), started)
+}
+
+/// `preimage`: the parts of a request before its body, and its body unless it stays outside. Returns the bytes that
+/// the platform hashes for `submit`; without the body, those before the body. Returns none if the body is needed, or
+/// if `ignore` is wrong, which `submit` reports.
+pub(crate) fn preimage(fields: &mut Fields<'_>) -> Vec<u8> {
+    let Ok(before) = BeforeBody::read(fields) else { return Vec::new() };
+    match fields.optional_bytes() {
+        Some(body) => Payload::preimage(&before.with(body)),
+        None => Payload::preimage_before_body(&before.with(b"")).unwrap_or_default(),
+    }
 }
 
 /// `resolve`: the settings, and whether there is a look-up. Returns `{call}`.
@@ -177,24 +189,54 @@ fn responded(call: &mut Call, fields: &mut Fields<'_>, input: &CallInput) -> Cal
     call.attempt_ended(&AttemptResult::Response(&summary), &hints, input)
 }
 
+/// The parts of a request that are hashed before its body.
+struct BeforeBody<'a> {
+    method: &'a str,
+    path: &'a str,
+    query: Option<&'a str>,
+    content_type: Option<&'a str>,
+    ignore: Vec<JsonPointer>,
+}
+
+impl<'a> BeforeBody<'a> {
+    fn read(fields: &mut Fields<'a>) -> Result<Self, String> {
+        Ok(Self {
+            method: fields.text(),
+            path: fields.text(),
+            query: fields.optional(),
+            content_type: fields.optional(),
+            ignore: fields.list().into_iter().map(pointer).collect::<Result<_, _>>()?,
+        })
+    }
+
+    fn with<'b>(&'b self, body: &'b [u8]) -> RequestParts<'b> {
+        let Self { method, path, query, content_type, ignore } = self;
+        RequestParts {
+            method,
+            path,
+            query: *query,
+            content_encoding: None,
+            content_type: *content_type,
+            body,
+            ignore,
+        }
+    }
+}
+
 fn read_submit(fields: &mut Fields<'_>) -> Result<Call, String> {
     let mut settings = settings(fields);
     settings.expects = fields.text().to_owned();
-    let (method, origin, path) = (fields.text(), fields.text(), fields.text());
-    let (query, content_type, body) = (fields.optional(), fields.optional(), fields.bytes());
-    let ignore: Result<Vec<_>, _> = fields.list().into_iter().map(pointer).collect();
-    let parts = RequestParts {
-        method,
-        path,
-        query,
-        content_encoding: None,
-        content_type,
-        body,
-        ignore: &ignore?,
+    let origin = fields.text();
+    let before = BeforeBody::read(fields)?;
+    let body = fields.bytes();
+    // The platform has hashed a large body.
+    let payload = match fields.optional_bytes().and_then(|digest| digest.try_into().ok()) {
+        Some(digest) => Payload::of_digest(origin, digest),
+        None => Payload::of(origin, &before.with(body)),
     };
     let (own_key, offered_key) = (key(fields)?, key(fields)?);
     let goal = Goal::Submit {
-        payload: Payload::of(origin, &parts),
+        payload,
         own_key,
         waited_since: fields.optional_number().map(UnixMillis::new),
     };
@@ -214,10 +256,10 @@ fn read_submit(fields: &mut Fields<'_>) -> Result<Call, String> {
 /// they are out of range all the same, the defaults count.
 fn settings(fields: &mut Fields<'_>) -> CallSettings {
     let (retention, key_calls) = (fields.millis(), fields.flag());
-    let statuses = fields.list().into_iter().filter_map(|status| status.parse().ok());
+    let statuses = fields.list().into_iter().filter_map(|status| decimal(status)?.try_into().ok());
     let final_statuses = statuses.filter(|status| is_final_status(*status)).collect();
     let limit = fields.number() as u32;
-    let delays = fields.list().into_iter().filter_map(|delay| delay.parse().ok());
+    let delays = fields.list().into_iter().filter_map(decimal);
     let delays = delays.map(oncekey::time::Millis::new).collect();
     let retry = RetrySettings {
         limit,

@@ -5,6 +5,7 @@
 //! A request comes from the package itself (`www/src/client/packed.ts`), so a field that is missing
 //! reads as undefined, and a number that is none as 0.
 
+use oncekey::codec::text::decimal;
 use oncekey::time::{Millis, UnixMillis};
 
 pub(crate) struct Fields<'a> {
@@ -37,7 +38,7 @@ impl<'a> Fields<'a> {
     }
 
     pub(crate) fn optional_number(&mut self) -> Option<u64> {
-        self.optional().map(|text| text.parse().unwrap_or_default())
+        self.optional().map(|text| decimal(text).unwrap_or_default())
     }
 
     pub(crate) fn number(&mut self) -> u64 {

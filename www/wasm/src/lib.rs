@@ -1,5 +1,7 @@
-//! The boundary between the core and the JavaScript of the npm package: one function, with bytes in
-//! and JSON out.
+//! The boundary between the core and the JavaScript of the npm package: bytes in and JSON out.
+//!
+//! JavaScript asks for [`room`], writes a request there, [`call`]s, and reads what was [`replied`]. Only numbers
+//! are passed, so no code converts texts on the way.
 //!
 //! This crate has no rules, and it touches nothing of the page: JavaScript passes the time, random
 //! numbers and what is stored, and stores what comes back. The first field of a request
@@ -7,6 +9,7 @@
 //!
 //! | request | fields | reply |
 //! |---|---|---|
+//! | `preimage` | see `calls.rs` | not JSON, but the bytes that the platform hashes for `submit` |
 //! | `submit`, `resolve`, `abandon` | see `calls.rs` | the number of the new call |
 //! | `step`, `stop`, `credential`, `free` | the number of a call, and more: see `calls.rs` | the next command |
 //! | `status`, `facts` | see `entries.rs` | what a stored text says about an intent |
@@ -27,14 +30,51 @@ use fields::Fields;
 use members::Members;
 use oncekey::client::retry;
 use oncekey::key::IdempotencyKey;
+use std::cell::Cell;
 use wasm_bindgen::prelude::*;
 
-/// Replies to one request. See the crate's page for the requests.
+thread_local! {
+    /// The request that JavaScript writes.
+    static REQUEST: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+    /// The last reply. JavaScript reads it before it asks again.
+    static REPLY: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+}
+
+/// Returns the address where JavaScript writes a request of at most this length.
 #[wasm_bindgen]
-pub fn call(request: &[u8]) -> String {
+pub fn room(length: usize) -> usize {
+    let mut request = Vec::new();
+    request.resize(length, 0);
+    let address = request.as_ptr() as usize;
+    REQUEST.set(request);
+    address
+}
+
+/// Replies to the request of this length that was written. See the crate's page for the requests. Returns the
+/// length of the reply.
+#[wasm_bindgen]
+pub fn call(length: usize) -> usize {
+    let request = REQUEST.take();
+    let reply = reply(request.get(..length).unwrap_or_default());
+    let length = reply.len();
+    REPLY.set(reply);
+    length
+}
+
+/// Returns the address of the last reply.
+#[wasm_bindgen]
+pub fn replied() -> usize {
+    let reply = REPLY.take();
+    let address = reply.as_ptr() as usize;
+    REPLY.set(reply);
+    address
+}
+
+fn reply(request: &[u8]) -> Vec<u8> {
     let mut fields = Fields::new(request);
     let fields = &mut fields;
     let reply = match fields.text() {
+        "preimage" => return calls::preimage(fields),
         "submit" => calls::submit(fields),
         "resolve" => calls::resolve(fields),
         "abandon" => calls::abandon(fields),
@@ -53,7 +93,7 @@ pub fn call(request: &[u8]) -> String {
         "isJson" => flag(retry::is_json(fields.text())),
         _ => Members::error("there is no such request"),
     };
-    reply.done()
+    reply.done().into_bytes()
 }
 
 /// Returns a new key: a UUIDv7.

@@ -1,5 +1,7 @@
 //! Writes a reply: an object in JSON.
 
+use oncekey::codec::text::digits;
+
 /// An object that is being filled.
 pub(crate) struct Members(String);
 
@@ -35,7 +37,7 @@ impl Members {
     }
 
     pub(crate) fn with_number(self, name: &str, number: u64) -> Self {
-        self.with(name, &number.to_string())
+        self.with(name, &digits(number))
     }
 
     pub(crate) fn with_flag(self, name: &str, flag: bool) -> Self {
