@@ -1,6 +1,7 @@
 //! The idempotency key: the name that a client gives to one intent.
 
-use crate::codec::text::trim;
+use crate::codec::hex::hex;
+use crate::codec::text::{digits, trim};
 use crate::time::UnixMillis;
 use core::fmt;
 
@@ -132,8 +133,11 @@ impl IdempotencyKey {
     }
 
     fn of_uuid(uuid: uuid::Builder) -> Self {
-        let mut text = uuid::Uuid::encode_buffer();
-        Self(uuid.into_uuid().hyphenated().encode_lower(&mut text).to_owned())
+        let mut text = hex(uuid.as_uuid().as_bytes());
+        for place in [8, 13, 18, 23] {
+            text.insert(place, '-');
+        }
+        Self(text)
     }
 
     /// Returns the key without quotes, as the origin gets it.
@@ -148,15 +152,21 @@ impl fmt::Debug for IdempotencyKey {
     }
 }
 
-impl fmt::Display for KeyError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Empty => "The idempotency key is empty. Send 1 to 255 visible ASCII characters, such as a UUID.",
+impl KeyError {
+    /// Returns what is wrong, and what to send.
+    pub fn message(&self) -> String {
+        let text = match self {
+            Self::Empty => {
+                "The idempotency key is empty. Send 1 to 255 visible ASCII characters, such as a UUID."
+            }
             Self::TooLong(limit) => {
-                return write!(
-                    f,
-                    "The idempotency key is longer than {limit} characters. Send a shorter one."
-                );
+                let limit = digits(*limit as u64);
+                return [
+                    "The idempotency key is longer than ",
+                    &limit,
+                    " characters. Send a shorter one.",
+                ]
+                .concat();
             }
             Self::NotVisibleAscii => {
                 "The idempotency key may contain only visible ASCII characters without spaces, and must be sent only once."
@@ -167,7 +177,14 @@ impl fmt::Display for KeyError {
             Self::Differ => {
                 "Two headers of this request contain different idempotency keys. Send only one of them, or the same key in both."
             }
-        })
+        };
+        text.to_owned()
+    }
+}
+
+impl fmt::Display for KeyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message())
     }
 }
 

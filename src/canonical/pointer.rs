@@ -78,18 +78,27 @@ pub enum PointerError {
     BadFragment,
 }
 
-impl fmt::Display for PointerError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
+impl PointerError {
+    /// Returns what is wrong, and what to write instead.
+    pub const fn message(&self) -> &'static str {
+        match self {
             Self::WholeDocument => {
                 "an empty JSON pointer names the whole document; name one of its members, for example `/nonce`"
             }
             Self::NoSlash => "a JSON pointer must begin with a slash; write `/nonce`, not `nonce`",
-            Self::LoneTilde => "in a JSON pointer, write `~` as `~0`, and a slash in a name as `~1`",
+            Self::LoneTilde => {
+                "in a JSON pointer, write `~` as `~0`, and a slash in a name as `~1`"
+            }
             Self::BadFragment => {
                 "in a fragment, write other characters as percent-encoded UTF-8, and `%` as `%25`"
             }
-        })
+        }
+    }
+}
+
+impl fmt::Display for PointerError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.message())
     }
 }
 

@@ -294,14 +294,21 @@ fn tolerance(retention: Millis) -> Millis {
     Policy::CLOCK_TOLERANCE.min(retention.half())
 }
 
-impl fmt::Display for EntryError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
+impl EntryError {
+    /// Returns what is wrong, and what to do.
+    pub const fn message(&self) -> &'static str {
+        match self {
             Self::Damaged => "the stored entry is damaged; look up the result, then call forget()",
             Self::NewerVersion { .. } => {
                 "the stored entry was written by a newer version of this package; deploy that version again"
             }
-        })
+        }
+    }
+}
+
+impl fmt::Display for EntryError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.message())
     }
 }
 

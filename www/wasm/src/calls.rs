@@ -287,9 +287,9 @@ fn credential(cookies: Cookies, fields: &mut Fields<'_>) -> Credential {
 
 fn key(fields: &mut Fields<'_>) -> Result<Option<IdempotencyKey>, String> {
     let key = fields.optional().map(IdempotencyKey::parse_header).transpose();
-    key.map_err(|error| error.to_string())
+    key.map_err(|error| error.message())
 }
 
 fn pointer(text: &str) -> Result<JsonPointer, String> {
-    JsonPointer::parse(text).map_err(|error| ["ignore: ", text, ": ", &error.to_string()].concat())
+    JsonPointer::parse(text).map_err(|error| ["ignore: ", text, ": ", error.message()].concat())
 }

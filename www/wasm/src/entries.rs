@@ -40,7 +40,7 @@ pub(crate) fn status_of(stored: &Stored) -> Members {
             .with_number("createdAt", entry.created_at.as_u64()),
         Stored::Unreadable(error) => {
             let members =
-                with_state(members, IntentState::Unknown).with_text("problem", &error.to_string());
+                with_state(members, IntentState::Unknown).with_text("problem", error.message());
             match error {
                 EntryError::NewerVersion { key } => members.with_text("key", key.as_str()),
                 _ => members,
