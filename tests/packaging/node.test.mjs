@@ -127,6 +127,19 @@ test("where wasm is forbidden, its translation runs", async () => {
   }
 });
 
+test("where the wasm cannot be unpacked, its translation runs", async () => {
+  const report = await consumer.run(
+    "packed.mjs",
+    `delete globalThis.DecompressionStream;
+    const { createClient } = await import("oncekey");
+    const client = createClient({ storage: null });
+    client.addEventListener("wasm-fallback", ({ detail }) => console.log(JSON.stringify(detail.reason)));
+    await client.ready;
+    await client.fetch("order:1", "${shop.url}/orders", { body: "{}" });`,
+  );
+  assert.match(report, /DecompressionStream/);
+});
+
 // On a server that renders pages, `document` and similar objects do not exist.
 const ENTRIES = ["oncekey", "oncekey/slim", "oncekey/node", "oncekey/store", "oncekey/react", "oncekey/element", "oncekey/auto"];
 

@@ -1,9 +1,9 @@
 // The modules that the build provides: see scripts/www-bundle.mjs.
 
 declare module "oncekey:wasm" {
-  /** The wasm as text: each byte is the character of its value. */
-  const wasm: string;
-  export default wasm;
+  /** Returns the wasm. */
+  const unpack: () => Promise<ArrayBuffer>;
+  export default unpack;
 }
 
 declare module "oncekey:module" {

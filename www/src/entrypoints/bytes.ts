@@ -1,4 +1,7 @@
-/** Returns the bytes of a text in which each character, U+0000 to U+00FF, stands for one byte. */
-export function decode(text: string): Uint8Array<ArrayBuffer> {
-  return Uint8Array.from(text, (character) => character.charCodeAt(0));
+/** Returns the bytes whose compressed form (zlib) is this text in base64. */
+export async function unpacked(text: string): Promise<ArrayBuffer> {
+  // The page then loads the translation, as where wasm is forbidden.
+  if (typeof DecompressionStream === "undefined") throw new WebAssembly.CompileError("There is no DecompressionStream.");
+  const bytes = Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
+  return new Response(new Response(bytes).body!.pipeThrough(new DecompressionStream("deflate"))).arrayBuffer();
 }

@@ -3,7 +3,6 @@
 
 import { type Source, retried } from "../loader.js";
 import type { EntryPoint } from "../types.js";
-import { decode } from "./bytes.js";
 import { entryPoint } from "./entry.js";
 
 export * from "./public.js";
@@ -14,8 +13,8 @@ function source(): Source {
   const translated = retried(() => import("oncekey:translated"));
   return {
     async later() {
-      const [{ Engine, FormSender, loadCore }, { default: text }] = await Promise.all([lazy(), wasm()]);
-      const core = await loadCore({ module: () => WebAssembly.compile(decode(text)), translated });
+      const [{ Engine, FormSender, loadCore }, { default: unpack }] = await Promise.all([lazy(), wasm()]);
+      const core = await loadCore({ module: () => unpack().then(WebAssembly.compile), translated });
       return { Engine, FormSender, ...core };
     },
   };
