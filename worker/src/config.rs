@@ -177,7 +177,7 @@ pub(crate) fn load(bridge: &Bridge, options: Option<&str>) -> Loaded {
 /// Returns how long an object keeps rows of the journal. Wrong settings let no request through, but
 /// an alarm may still run.
 pub(crate) fn journal_retention(env: &JsValue) -> Millis {
-    Vars(&|name: &str| text_of(env, name)).journal_retention().unwrap_or(JOURNAL_RETENTION)
+    Vars::new(&|name: &str| text_of(env, name)).journal_retention()
 }
 
 fn text_of(env: &JsValue, name: &str) -> Option<String> {
@@ -204,9 +204,12 @@ fn read(env: &JsValue, options: Option<&str>) -> Loaded {
         _ => options.get(name).or_else(|| text_of(env, name)),
     };
     let (has_replica, has_metrics) = (is_bound("REPLICA"), is_bound("METRICS"));
-    let config = Config::read(var, worker).map_err(|error| options.name_in(error))?;
-    let config = Config { scope_function, ..config };
-    Ok(Rc::new(Config { has_replica, has_metrics, warnings, ..config }))
+    let mut config = Config::read(&var, worker).map_err(|error| options.name_in(error))?;
+    config.scope_function = scope_function;
+    config.has_replica = has_replica;
+    config.has_metrics = has_metrics;
+    config.warnings = warnings;
+    Ok(Rc::new(config))
 }
 
 /// Returns whether the API is a Worker that is bound as `ORIGIN`.
@@ -223,92 +226,92 @@ fn has_origin(env: &JsValue) -> Result<bool, String> {
 
 impl Config {
     /// Reads the settings through `var`. An empty setting counts as left out. `worker` is the API if it is a Worker.
-    pub(crate) fn read(
-        var: impl Fn(&str) -> Option<String>,
+    fn read(
+        var: &dyn Fn(&str) -> Option<String>,
         worker: Option<Upstream>,
     ) -> Result<Self, String> {
-        let vars = Vars(&var);
-        let is_open = vars.choice("SANDBOX", false, &[("closed", false), ("open", true)])?;
+        let vars = Vars::new(var);
+        let is_open = vars.choice("SANDBOX", false, &[("closed", false), ("open", true)]);
         let is_worker = worker.is_some();
-        let upstream = match worker
-            .map_or_else(|| vars.parse("UPSTREAM", parse_upstream), |worker| Ok(Some(worker)))?
-        {
-            Some(upstream) => upstream,
-            None if sandbox::IS_INCLUDED && is_open => Upstream::Sandbox,
-            None => return Err(NO_UPSTREAM.to_owned()),
-        };
+        let upstream = worker.or_else(|| vars.parse("UPSTREAM", parse_upstream));
+        let upstream = upstream.unwrap_or_else(|| {
+            if !(sandbox::IS_INCLUDED && is_open) {
+                vars.refuse(NO_UPSTREAM.to_owned());
+            }
+            Upstream::Sandbox
+        });
         let is_sandbox = matches!(upstream, Upstream::Sandbox);
         let unknown_outcome = if is_sandbox { UnknownOutcome::Retry } else { UnknownOutcome::Hold };
         let of_sandbox = |list| is_sandbox.then_some(list);
         let cors = if is_sandbox { CorsOrigins::Any } else { CorsOrigins::Off };
         // Checked here, read by the objects.
-        vars.journal_retention()?;
+        vars.journal_retention();
         // Checked here, read by the sandbox (sandbox/src/merchant.rs).
-        vars.choice("WEBHOOK_TARGETS", (), &[("public", ()), ("local", ())])?;
+        vars.choice("WEBHOOK_TARGETS", (), &[("public", ()), ("local", ())]);
         let unreachable = vars.choice(
             "CONNECT_FAILURE",
             FailCause::ConnectionLost,
             &[("unknown", FailCause::ConnectionLost), ("released", FailCause::NotDispatched)],
-        )?;
+        );
         if is_worker && unreachable == FailCause::NotDispatched {
-            return Err(RELEASED_WORKER.to_owned());
+            vars.refuse(RELEASED_WORKER.to_owned());
         }
         let (default_retention, retention) =
-            vars.seconds_by_route("RETENTION_SECONDS", 86_400, 1..=31_536_000)?;
+            vars.seconds_by_route("RETENTION_SECONDS", 86_400, 1..=31_536_000);
         let policy = Policy {
             retention: default_retention,
-            lease: vars.seconds("LEASE_SECONDS", 15, 1..=3600)?,
+            lease: vars.seconds("LEASE_SECONDS", 15, 1..=3600),
             unknown_outcome: vars.choice(
                 "UNKNOWN_OUTCOME",
                 unknown_outcome,
                 &[("retry", UnknownOutcome::Retry), ("hold", UnknownOutcome::Hold)],
-            )?,
+            ),
             expired_key: vars.choice(
                 "EXPIRED_KEY",
                 ExpiredKey::Forget,
                 &[("forget", ExpiredKey::Forget), ("refuse", ExpiredKey::Refuse)],
-            )?,
+            ),
         };
-        let scope = vars.parse("SCOPE", ScopeSources::parse)?.unwrap_or_default();
-        let key_required = vars.list("KEY_REQUIRED", Route::parse)?;
+        let scope = vars.parse("SCOPE", ScopeSources::parse).unwrap_or_default();
+        let key_required = vars.list("KEY_REQUIRED", Route::parse);
         let business_keys = vars.unless_none(
             "BUSINESS_KEYS",
             of_sandbox(SANDBOX_BUSINESS_KEYS),
             BusinessKeys::parse,
-        )?;
-        let skip = vars.parse("SKIP", SkippedRoutes::parse)?.unwrap_or_default();
+        );
+        let skip = vars.parse("SKIP", SkippedRoutes::parse).unwrap_or_default();
         let protected = key_required.iter().chain(business_keys.routes());
-        skip.check(protected).map_err(|error| format!("SKIP: {error}"))?;
-        Ok(Self {
+        vars.checked(skip.check(protected).map_err(|error| format!("SKIP: {error}")));
+        let config = Self {
             upstream,
             policy,
             // Work given to `wait_until` ends 30 s after the caller has gone. The response must have
             // arrived and been stored before that.
-            origin_timeout: vars.seconds("ORIGIN_TIMEOUT_SECONDS", 25, 1..=29)?,
+            origin_timeout: vars.seconds("ORIGIN_TIMEOUT_SECONDS", 25, 1..=29),
             unreachable,
             key_required,
             skip,
             outcomes: {
-                let not_final = vars.parse("NOT_FINAL", OutcomeRules::parse_not_final)?;
-                let outcomes = vars.parse("OUTCOMES", OutcomeRules::parse)?.unwrap_or_default();
+                let not_final = vars.parse("NOT_FINAL", OutcomeRules::parse_not_final);
+                let outcomes = vars.parse("OUTCOMES", OutcomeRules::parse).unwrap_or_default();
                 outcomes.and(not_final.unwrap_or_default())
             },
             retention,
             not_replayed: vars
                 .parse("HEADERS_NOT_REPLAYED", |text| {
                     RouteRules::parse_optional(text, parse_not_replayed)
-                })?
+                })
                 .unwrap_or_default(),
             key_headers: vars
-                .parse("KEY_HEADERS", |text| KeyHeaders::parse(text, &scope))?
+                .parse("KEY_HEADERS", |text| KeyHeaders::parse(text, &scope))
                 .unwrap_or_default(),
-            max_key_length: vars.number("MAX_KEY_LENGTH", 255, 1..=255)? as usize,
+            max_key_length: vars.number("MAX_KEY_LENGTH", 255, 1..=255) as usize,
             ignores_blank_key: vars.choice(
                 "BLANK_KEY",
                 false,
                 &[("refuse", false), ("ignore", true)],
-            )?,
-            key_field: vars.parse("KEY_FIELD", FieldName::parse)?,
+            ),
+            key_field: vars.parse("KEY_FIELD", FieldName::parse),
             dialect: vars.choice(
                 "DIALECT",
                 Dialect::Kukopay,
@@ -317,42 +320,46 @@ impl Config {
                     ("flat", Dialect::Kukopay),
                     ("ietf", Dialect::Ietf),
                 ],
-            )?,
-            jwt: read_jwt(
+            ),
+            jwt: vars.checked(read_jwt(
                 &scope,
-                vars.parse("JWKS_URL", parse_key_url)?,
+                vars.parse("JWKS_URL", parse_key_url),
                 vars.text("JWT_ISSUER"),
-                vars.list("JWT_AUDIENCE", |name| Ok::<_, String>(name.to_owned()))?,
-            )?,
-            scope_cache: vars.seconds("SCOPE_CACHE_SECONDS", 60, 0..=3600)?,
-            replay_authorization: vars.parse("REPLAY_AUTHORIZATION", parse_replay_authorization)?,
+                vars.list("JWT_AUDIENCE", |name| Ok::<_, String>(name.to_owned())),
+            )),
+            scope_cache: vars.seconds("SCOPE_CACHE_SECONDS", 60, 0..=3600),
+            replay_authorization: vars.parse("REPLAY_AUTHORIZATION", parse_replay_authorization),
             scope,
-            scope_aliases: vars.parse("SCOPE_ALIASES", ScopeAliases::parse)?.unwrap_or_default(),
+            scope_aliases: vars.parse("SCOPE_ALIASES", ScopeAliases::parse).unwrap_or_default(),
             scope_function: false,
-            anonymous: vars.choice("ANONYMOUS", false, &[("refuse", false), ("allow", true)])?,
-            max_replay: vars.number("MAX_REPLAY_BYTES", 1 << 20, 0..=1_887_436)? as usize,
-            replay_memory: vars.number("REPLAY_MEMORY_BYTES", 4 << 20, 0..=8_388_608)? as usize,
-            max_request: vars.number("MAX_REQUEST_BYTES", 10 << 20, 0..=33_554_432)?,
-            cors: vars.parse("CORS_ORIGINS", parse_cors)?.unwrap_or(cors),
+            anonymous: vars.choice("ANONYMOUS", false, &[("refuse", false), ("allow", true)]),
+            max_replay: vars.number("MAX_REPLAY_BYTES", 1 << 20, 0..=1_887_436) as usize,
+            replay_memory: vars.number("REPLAY_MEMORY_BYTES", 4 << 20, 0..=8_388_608) as usize,
+            max_request: vars.number("MAX_REQUEST_BYTES", 10 << 20, 0..=33_554_432),
+            cors: vars.parse("CORS_ORIGINS", parse_cors).unwrap_or(cors),
             business_keys,
-            resolve: vars.unless_none("RESOLVE", None, LookUps::parse)?,
+            resolve: vars.unless_none("RESOLVE", None, LookUps::parse),
             resolve_business_keys: vars.unless_none(
                 "RESOLVE",
                 of_sandbox(SANDBOX_LOOK_UPS),
                 LookUps::parse,
-            )?,
+            ),
             fingerprint_ignore: vars
-                .parse("FINGERPRINT_IGNORE", |text| RouteRules::parse(text, JsonPointer::parse))?
+                .parse("FINGERPRINT_IGNORE", |text| RouteRules::parse(text, JsonPointer::parse))
                 .unwrap_or_default(),
             fingerprint_secrets: vars
-                .parse("FINGERPRINT_SECRET", FingerprintSecrets::parse)?
+                .parse("FINGERPRINT_SECRET", FingerprintSecrets::parse)
                 .unwrap_or_default(),
-            webhook_sources: vars.parse("WEBHOOK_SECRETS", Sources::parse)?.unwrap_or_default(),
+            webhook_sources: vars.parse("WEBHOOK_SECRETS", Sources::parse).unwrap_or_default(),
             admin_token: vars.text("ADMIN_TOKEN").map(|token| AdminToken::new(&token)),
             has_replica: false,
             has_metrics: false,
             warnings: Vec::new(),
-        })
+        };
+        match vars.error() {
+            None => Ok(config),
+            Some(error) => Err(error),
+        }
     }
 
     /// Returns whether the gateway is inside the Worker that is the API.
@@ -412,7 +419,7 @@ impl Config {
 }
 
 impl Vars<'_> {
-    fn journal_retention(&self) -> Result<Millis, String> {
+    fn journal_retention(&self) -> Millis {
         let default = JOURNAL_RETENTION.as_u64() / 1000;
         self.seconds("JOURNAL_RETENTION_SECONDS", default, 1..=315_360_000)
     }

@@ -3,21 +3,50 @@
 use oncekey::Millis;
 use oncekey::codec::list::entries;
 use oncekey::request::route::RouteRules;
+use std::cell::RefCell;
 use std::fmt::Display;
 use std::ops::RangeInclusive;
 
 /// Reads vars. An error names the var and says what to set. It never contains the value, which may be a
 /// secret in the wrong place.
-pub(super) struct Vars<'a>(pub(super) &'a dyn Fn(&str) -> Option<String>);
+///
+/// The first error is kept, and a var that is wrong counts as left out. So reading a var has one way out, which makes
+/// the wasm much smaller than a result for each var does.
+pub(super) struct Vars<'a> {
+    read: &'a dyn Fn(&str) -> Option<String>,
+    error: RefCell<Option<String>>,
+}
 
-impl Vars<'_> {
+impl<'a> Vars<'a> {
+    pub(super) fn new(read: &'a dyn Fn(&str) -> Option<String>) -> Self {
+        Self { read, error: RefCell::default() }
+    }
+
+    /// Returns the first error.
+    pub(super) fn error(self) -> Option<String> {
+        self.error.into_inner()
+    }
+
+    /// Notes an error.
+    pub(super) fn refuse(&self, error: String) {
+        self.error.borrow_mut().get_or_insert(error);
+    }
+
+    /// Notes the error of a check of several vars.
+    pub(super) fn checked<T: Default>(&self, result: Result<T, String>) -> T {
+        result.map_err(|error| self.refuse(error)).unwrap_or_default()
+    }
+
+    fn refuse_var(&self, name: &str, error: &dyn Display) {
+        self.refuse(format!("{name}: {error}"));
+    }
+
     pub(super) fn parse<T, E: Display>(
         &self,
         name: &str,
-        parse: impl Fn(&str) -> Result<T, E>,
-    ) -> Result<Option<T>, String> {
-        let parsed = self.text(name).map(|text| parse(&text)).transpose();
-        parsed.map_err(|error| format!("{name}: {error}"))
+        parse: impl FnOnce(&str) -> Result<T, E>,
+    ) -> Option<T> {
+        self.read_text(name, self.text(name), parse)
     }
 
     /// Reads a list. Returns `default` if the var is missing, and an empty list if it is `none`.
@@ -25,54 +54,48 @@ impl Vars<'_> {
         &self,
         name: &str,
         default: Option<&str>,
-        parse: impl Fn(&str) -> Result<T, E>,
-    ) -> Result<T, String> {
+        parse: impl FnOnce(&str) -> Result<T, E>,
+    ) -> T {
         let text = self.text(name).or(default.map(str::to_owned)).filter(|text| text != "none");
-        let parsed = text.map(|text| parse(&text)).transpose();
-        parsed.map(Option::unwrap_or_default).map_err(|error| format!("{name}: {error}"))
+        self.read_text(name, text, parse).unwrap_or_default()
+    }
+
+    fn read_text<T, E: Display>(
+        &self,
+        name: &str,
+        text: Option<String>,
+        parse: impl FnOnce(&str) -> Result<T, E>,
+    ) -> Option<T> {
+        parse(&text?).map_err(|error| self.refuse_var(name, &error)).ok()
     }
 
     pub(super) fn list<T, E: Display>(
         &self,
         name: &str,
         parse: impl Fn(&str) -> Result<T, E>,
-    ) -> Result<Vec<T>, String> {
-        let list = self.parse(name, |text| entries(text).map(&parse).collect())?;
-        Ok(list.unwrap_or_default())
+    ) -> Vec<T> {
+        self.parse(name, |text| entries(text).map(&parse).collect()).unwrap_or_default()
     }
 
-    pub(super) fn choice<T: Copy>(
-        &self,
-        name: &str,
-        default: T,
-        choices: &[(&str, T)],
-    ) -> Result<T, String> {
-        let choice = self.parse(name, |text| {
-            let found = choices.iter().find(|(choice, _)| *choice == text);
-            found.map(|(_, value)| *value).ok_or_else(|| {
-                let names: Vec<_> = choices.iter().map(|(choice, _)| *choice).collect();
-                format!("must be {}", names.join(" or "))
-            })
-        })?;
-        Ok(choice.unwrap_or(default))
+    pub(super) fn choice<T: Copy>(&self, name: &str, default: T, choices: &[(&str, T)]) -> T {
+        let names: Vec<_> = choices.iter().map(|(choice, _)| *choice).collect();
+        self.choose(name, &names).map_or(default, |place| choices[place].1)
     }
 
-    pub(super) fn number(
-        &self,
-        name: &str,
-        default: u64,
-        range: RangeInclusive<u64>,
-    ) -> Result<u64, String> {
-        Ok(self.parse(name, |text| whole_number(text, &range))?.unwrap_or(default))
+    /// Returns the place of the var's value in a list.
+    fn choose(&self, name: &str, choices: &[&str]) -> Option<usize> {
+        self.parse(name, |text| {
+            let found = choices.iter().position(|choice| *choice == text);
+            found.ok_or_else(|| format!("must be {}", choices.join(" or ")))
+        })
     }
 
-    pub(super) fn seconds(
-        &self,
-        name: &str,
-        default: u64,
-        range: RangeInclusive<u64>,
-    ) -> Result<Millis, String> {
-        self.number(name, default, range).map(Millis::from_seconds)
+    pub(super) fn number(&self, name: &str, default: u64, range: RangeInclusive<u64>) -> u64 {
+        self.parse(name, |text| whole_number(text, &range)).unwrap_or(default)
+    }
+
+    pub(super) fn seconds(&self, name: &str, default: u64, range: RangeInclusive<u64>) -> Millis {
+        Millis::from_seconds(self.number(name, default, range))
     }
 
     /// Reads a number of seconds for all routes, and numbers for single routes.
@@ -81,24 +104,23 @@ impl Vars<'_> {
         name: &str,
         default: u64,
         range: RangeInclusive<u64>,
-    ) -> Result<(Millis, RouteRules<Millis>), String> {
+    ) -> (Millis, RouteRules<Millis>) {
         let rules = self.parse(name, |text| {
             RouteRules::parse_optional(text, |text| {
                 whole_number(text, &range).map(Millis::from_seconds)
             })
-        })?;
+        });
         let rules = rules.unwrap_or_default();
         let for_all = rules.iter().filter(|(route, _)| route.is_none());
         let for_all: Vec<Millis> = for_all.map(|(_, number)| *number).collect();
-        match for_all[..] {
-            [] => Ok((Millis::from_seconds(default), rules)),
-            [number] => Ok((number, rules)),
-            _ => Err(format!("{name}: only one number may have no route")),
+        if for_all.len() > 1 {
+            self.refuse_var(name, &"only one number may have no route");
         }
+        (for_all.first().copied().unwrap_or(Millis::from_seconds(default)), rules)
     }
 
     pub(super) fn text(&self, name: &str) -> Option<String> {
-        self.0(name).map(|text| text.trim().to_owned()).filter(|text| !text.is_empty())
+        (self.read)(name).map(|text| text.trim().to_owned()).filter(|text| !text.is_empty())
     }
 }
 
