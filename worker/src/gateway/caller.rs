@@ -4,6 +4,7 @@ use crate::gateway::refusal::Refusal;
 use crate::gateway::{identity, inside, jwt};
 use crate::http::context::Caller;
 use crate::http::request::HttpRequest;
+use futures_util::future::LocalBoxFuture;
 use oncekey::{Rejection, Scope, ScopeError, ScopeStep};
 
 /// Returns the scope of a request's key.
@@ -11,7 +12,7 @@ pub(crate) async fn scope_of(caller: &Caller, request: &HttpRequest) -> Result<S
     if caller.config.scope_function {
         return Ok(inside::scope_of(caller).await?);
     }
-    match derive(caller, request, request.headers.iter()).await {
+    match derive(caller, request, false).await {
         Err(Refusal::Rejected(Rejection::NoScope(ScopeError::Missing(_))))
             if caller.config.anonymous =>
         {
@@ -21,18 +22,24 @@ pub(crate) async fn scope_of(caller: &Caller, request: &HttpRequest) -> Result<S
     }
 }
 
-async fn derive<'a>(
-    caller: &Caller,
-    request: &HttpRequest,
-    headers: impl Iterator<Item = (&'a str, &'a str)> + Clone,
-) -> Result<Scope, Refusal> {
-    let config = &caller.config;
-    match Scope::step(&config.scope, &config.scope_aliases, headers) {
-        Ok(ScopeStep::Known(scope)) => Ok(scope),
-        Ok(ScopeStep::Verify(jwt)) => Ok(jwt::scope_of(caller, jwt).await?),
-        Ok(ScopeStep::Ask(question)) => identity::scope_of(caller, request, &question).await,
-        Err(error) => Err(Rejection::NoScope(error).into()),
-    }
+/// Returns the scope that the headers name. In an operator's call, `Authorization` contains the operator's own token. The
+/// future is in a box, because each caller would contain its code once more.
+fn derive<'a>(
+    caller: &'a Caller,
+    request: &'a HttpRequest,
+    by_operator: bool,
+) -> LocalBoxFuture<'a, Result<Scope, Refusal>> {
+    Box::pin(async move {
+        let config = &caller.config;
+        let counts = |(name, _): &(&str, &str)| !by_operator || *name != "authorization";
+        let headers = request.headers.iter().filter(counts);
+        match Scope::step(&config.scope, &config.scope_aliases, headers) {
+            Ok(ScopeStep::Known(scope)) => Ok(scope),
+            Ok(ScopeStep::Verify(jwt)) => Ok(jwt::scope_of(caller, jwt).await?),
+            Ok(ScopeStep::Ask(question)) => identity::scope_of(caller, request, &question).await,
+            Err(error) => Err(Rejection::NoScope(error).into()),
+        }
+    })
 }
 
 const NO_NAME: &str = "The owner of the key is not named. Send X-Oncekey-Scope.";
@@ -57,8 +64,7 @@ pub(crate) async fn admin_scope(caller: &Caller, request: &HttpRequest) -> Resul
     if caller.config.scope_function {
         return Err(Rejection::Invalid(NO_NAME.to_owned()).into());
     }
-    let of_tenant = request.headers.iter().filter(|(name, _)| *name != "authorization");
-    derive(caller, request, of_tenant).await.map_err(|error| match error {
+    derive(caller, request, true).await.map_err(|error| match error {
         Refusal::Rejected(Rejection::NoScope(
             ScopeError::Missing(_) | ScopeError::Incomplete(_),
         )) => {

@@ -6,6 +6,7 @@ use crate::gateway::origin_request::OriginRequest;
 use crate::gateway::refusal::Refusal;
 use crate::http::context::Caller;
 use crate::http::request::HttpRequest;
+use futures_util::future::LocalBoxFuture;
 use oncekey::budget::SMALL;
 use oncekey::scope::{KnownCallers, OriginAnswer, OriginScope, OriginVerdict};
 use oncekey::{IdentitySource, Millis, Rejection, Scope};
@@ -34,7 +35,7 @@ pub(crate) async fn scope_of(
     let is_credential = |name: &str| question.is_credential(name);
     let unclear = || Rejection::IdentityUnavailable(IdentitySource::Origin);
     let (response, body) =
-        ask(caller, request, question.path(), is_credential).await.ok_or_else(unclear)?;
+        ask(caller, request, question.path(), &is_credential).await.ok_or_else(unclear)?;
     let headers = response.headers_of_read_body(&body);
     let whole = match &body {
         OriginBody::Whole(bytes) => Some(&bytes[..]),
@@ -59,7 +60,7 @@ pub(crate) async fn may_read(caller: &Caller, request: &HttpRequest) -> Result<(
         return Ok(());
     }
     let unclear = || Rejection::IdentityUnavailable(IdentitySource::ReplayAuthorization);
-    let (response, body) = ask(caller, request, path, is_credential).await.ok_or_else(unclear)?;
+    let (response, body) = ask(caller, request, path, &is_credential).await.ok_or_else(unclear)?;
     match OriginVerdict::of_status(response.status) {
         OriginVerdict::Accepted => Ok(()),
         OriginVerdict::Refused => Err(Refusal::ByOrigin(response.with_body(body))),
@@ -67,16 +68,19 @@ pub(crate) async fn may_read(caller: &Caller, request: &HttpRequest) -> Result<(
     }
 }
 
-/// Sends the caller's credential to a path of the origin. Returns `None` if there is no response in time.
-async fn ask(
-    caller: &Caller,
+/// Sends the caller's credential to a path of the origin. Returns `None` if there is no response in time. The future is
+/// in a box, because each caller would contain its code once more.
+fn ask<'a>(
+    caller: &'a Caller,
     request: &HttpRequest,
     path: &str,
-    is_credential: impl Fn(&str) -> bool,
-) -> Option<(OriginResponse, OriginBody)> {
+    is_credential: &dyn Fn(&str) -> bool,
+) -> LocalBoxFuture<'a, Option<(OriginResponse, OriginBody)>> {
     let question = OriginRequest::question(request, path, is_credential, &caller.request_id);
-    let limits = Limits { time: ANSWER, body: SMALL as usize };
-    let mut response = origin::call(caller, question, Some(limits)).await.ok()?;
-    let body = response.read_body(limits.body, &caller.room).await.ok()?;
-    Some((response, body))
+    Box::pin(async move {
+        let limits = Limits { time: ANSWER, body: SMALL as usize };
+        let mut response = origin::call(caller, question, Some(limits)).await.ok()?;
+        let body = response.read_body(limits.body, &caller.room).await.ok()?;
+        Some((response, body))
+    })
 }

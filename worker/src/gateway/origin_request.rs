@@ -68,7 +68,7 @@ impl<'a> OriginRequest<'a> {
     pub(crate) fn question(
         request: &HttpRequest,
         target: &str,
-        is_credential: impl Fn(&str) -> bool,
+        is_credential: &dyn Fn(&str) -> bool,
         request_id: &str,
     ) -> Self {
         let mut question = Self::plain(request, request_id);

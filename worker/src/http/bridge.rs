@@ -1,12 +1,12 @@
 //! The JavaScript side of one request (`worker/bridge.mjs`), as Rust calls it.
 //!
-//! Each function is one call. What takes time is an operation, whose result comes back with one call too
-//! (`platform::operation`). Headers travel as text, a line for each name and each value, because neither may contain a
+//! Each function is one call. What takes time is an operation, which has begun when the function returns, and whose
+//! result comes back with one call too (`platform::operation`). Headers travel as text, a line for each name and each value, because neither may contain a
 //! line break.
 
 use oncekey::Millis;
 use oncekey::scope::jwt::SignatureCheck;
-use platform::operation::{Operation, Reply};
+use platform::operation::Operation;
 use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
 use web_sys::{Headers, ReadableStream, Response};
 
@@ -184,41 +184,41 @@ pub(crate) enum OutgoingBody<'a> {
 
 impl Bridge {
     /// Reads the whole body. If an earlier call was late, this call waits on.
-    pub(crate) async fn read_whole(&self, limit: Millis) -> Reply {
-        Operation::start(|number| self.start_read_whole(number, millis(limit))).await
+    pub(crate) fn read_whole(&self, limit: Millis) -> Operation {
+        Operation::start(|number| self.start_read_whole(number, millis(limit)))
     }
 
     /// Asks the Worker's own function who the caller is. The text is empty if it names nobody.
-    pub(crate) async fn scope(&self) -> Reply {
-        Operation::start(|number| self.start_scope(number)).await
+    pub(crate) fn scope(&self) -> Operation {
+        Operation::start(|number| self.start_scope(number))
     }
 
     /// Sends a message to the shard of this name. The reply has a text and an object instead of bytes if the shard
     /// announced the length of its body.
-    pub(crate) async fn shard(
+    pub(crate) fn shard(
         &self,
         name: &str,
         message: &[u8],
         headers: Option<&Headers>,
         limit: Millis,
-    ) -> Reply {
+    ) -> Operation {
         let limit = millis(limit);
-        Operation::start(|number| self.start_shard(number, name, message, headers, limit)).await
+        Operation::start(|number| self.start_shard(number, name, message, headers, limit))
     }
 
     /// Reads the body of a shard's reply.
-    pub(crate) async fn read_reply(&self, reply: &Response, limit: Millis) -> Reply {
-        Operation::start(|number| self.start_read_reply(number, reply, millis(limit))).await
+    pub(crate) fn read_reply(&self, reply: &Response, limit: Millis) -> Operation {
+        Operation::start(|number| self.start_read_reply(number, reply, millis(limit)))
     }
 
     /// Calls the origin. The limit counts from when the body of the request has gone out. A response whose length is
     /// known, and is at most `whole`, comes with its body; any other comes with a [`Source`].
-    pub(crate) async fn origin(
+    pub(crate) fn origin(
         &self,
         request: &Outgoing<'_>,
         limit: Option<Millis>,
         whole: Option<u64>,
-    ) -> Reply {
+    ) -> Operation {
         let (body, bytes): (u8, &[u8]) = match request.body {
             OutgoingBody::None => (0, &[]),
             OutgoingBody::Bytes(bytes) => (1, bytes),
@@ -232,7 +232,6 @@ impl Bridge {
         Operation::start(|number| {
             self.start_origin(number, head, bytes, body, responder, no_store, limit, whole);
         })
-        .await
     }
 
     /// Returns the SHA-256 of some bytes, which are freed at once, because the platform has a copy. `None` if it fails.
@@ -252,28 +251,28 @@ impl Bridge {
 
     /// Fetches a file of the Worker's assets, unless the caller has the one with the ETag `known`. The reply's object is
     /// a stream, if the response has a body.
-    pub(crate) async fn asset(&self, file: &str, method: &str, known: Option<&str>) -> Reply {
-        Operation::start(|number| self.start_asset(number, file, method, known)).await
+    pub(crate) fn asset(&self, file: &str, method: &str, known: Option<&str>) -> Operation {
+        Operation::start(|number| self.start_asset(number, file, method, known))
     }
 
     /// Writes a value to Workers KV.
-    pub(crate) async fn put_copy(&self, key: &str, bytes: &[u8], left: Millis) -> Reply {
+    pub(crate) fn put_copy(&self, key: &str, bytes: &[u8], left: Millis) -> Operation {
         let seconds = (left.as_u64() / 1000) as f64;
-        Operation::start(|number| self.start_put_copy(number, key, bytes, seconds)).await
+        Operation::start(|number| self.start_put_copy(number, key, bytes, seconds))
     }
 
     /// Finds a value in Workers KV. The reply's object is its [`Source`].
-    pub(crate) async fn get_copy(&self, key: &str, limit: Millis) -> Reply {
-        Operation::start(|number| self.start_get_copy(number, key, millis(limit))).await
+    pub(crate) fn get_copy(&self, key: &str, limit: Millis) -> Operation {
+        Operation::start(|number| self.start_get_copy(number, key, millis(limit)))
     }
 }
 
 impl Source {
     /// Reads the next piece, for as long as the call to the origin may take if there is no other limit. If an earlier
     /// read was late, this one waits on for the same piece. The reply has no bytes if the body has ended.
-    pub(crate) async fn read(&self, limit: Option<Millis>) -> Reply {
+    pub(crate) fn read(&self, limit: Option<Millis>) -> Operation {
         let limit = limit.map_or(0.0, millis);
-        Operation::start(|number| self.start_read(number, limit)).await
+        Operation::start(|number| self.start_read(number, limit))
     }
 }
 
@@ -284,13 +283,13 @@ impl Sink {
     }
 
     /// Waits until the reader has taken the last piece.
-    pub(crate) async fn wait(&self, limit: Millis) -> Reply {
-        Operation::start(|number| self.start_wait(number, millis(limit))).await
+    pub(crate) fn wait(&self, limit: Millis) -> Operation {
+        Operation::start(|number| self.start_wait(number, millis(limit)))
     }
 
     /// Ends the body, after `rest` if there is more.
-    pub(crate) async fn finish(&self, rest: Option<&ReadableStream>) -> Reply {
-        Operation::start(|number| self.start_finish(number, rest)).await
+    pub(crate) fn finish(&self, rest: Option<&ReadableStream>) -> Operation {
+        Operation::start(|number| self.start_finish(number, rest))
     }
 }
 

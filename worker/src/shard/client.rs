@@ -7,14 +7,14 @@ use crate::http::body_budget::Reservation;
 use crate::http::bridge::Bridge;
 use crate::http::context::Caller;
 use crate::shard::protocol::{
-    self, CallContext, Decided, Operation, Query, Request, ShardCall, UNREADABLE, Whose,
+    self, AnyOperation, CallContext, Decided, Query, Request, ShardCall, UNREADABLE, Whose,
 };
-use futures_util::future::join_all;
+use futures_util::future::LocalBoxFuture;
 use oncekey::budget::SMALL;
 use oncekey::codec::message;
 use oncekey::{Millis, Rejection, ScopedKey};
 use platform::clock;
-use platform::operation::{FAILED, LATE};
+use platform::operation::{FAILED, LATE, Operation, Reply};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use wasm_bindgen::JsCast;
@@ -111,28 +111,38 @@ impl ShardClient {
     }
 
     /// Makes a call until there is a reply.
-    pub(crate) async fn call<O: Operation>(
+    pub(crate) async fn call<O: protocol::Operation>(
         &self,
         operation: O,
         patience: Patience,
     ) -> std::result::Result<Decided<O::Decision>, NoReply> {
+        let reply = self.send(operation.into(), patience).await?;
+        message::decode(&reply).map_err(|_| NoReply::Unavailable)
+    }
+
+    /// Sends a call until there is a reply. The future is in a box, because each kind of call would contain its code
+    /// once more.
+    fn send(
+        &self,
+        operation: AnyOperation,
+        patience: Patience,
+    ) -> LocalBoxFuture<'_, std::result::Result<Vec<u8>, NoReply>> {
         let (whose, request_id) = (self.whose, self.request_id.clone());
         let context = CallContext { whose, request_id, attempt: self.attempt.get() };
-        let call = ShardCall { name: self.name, operation: operation.into(), context };
-        let reply = self.repeat(&protocol::encode(Request::Call(call)), patience).await?;
-        message::decode(&reply).map_err(|_| NoReply::Unavailable)
+        let call = ShardCall { name: self.name, operation, context };
+        Box::pin(self.repeat(protocol::encode(Request::Call(call)), patience))
     }
 
     /// Sends a message until there is a reply. It is also sent again if nothing was stored or the shard
     /// does not know the message, because the next try may reach a newer version.
     async fn repeat(
         &self,
-        message: &[u8],
+        message: Vec<u8>,
         patience: Patience,
     ) -> std::result::Result<Vec<u8>, NoReply> {
         let mut failure = "no reply in time, or nothing stored".to_owned();
         for number in 1..=patience.tries {
-            match self.try_once(message, patience).await {
+            match self.try_once(&message, patience).await {
                 Ok(reply) => return reply,
                 Err(NoTry(Some(error))) => failure = error,
                 Err(NoTry(None)) => {}
@@ -191,25 +201,55 @@ pub(crate) async fn ask<Q: Query>(
     bridge: &Bridge,
     questions: impl IntoIterator<Item = (u8, Q)>,
 ) -> std::result::Result<Vec<Vec<Q::Entry>>, Rejection> {
-    let replies = questions.into_iter().map(async |(number, question)| {
+    let start = |(number, question): (u8, Q)| {
         let message = protocol::encode(question.into());
-        let mut reply = bridge.shard(&shard_name(number), &message, None, NO_LIMIT).await;
-        let status = reply.status;
-        if reply.object.is_object() {
-            reply = bridge.read_reply(&reply.object.unchecked_into(), NO_LIMIT).await;
-        }
-        match (reply.status, status) {
-            (FAILED, _) => Err(reply.text),
-            (_, 200) => message::decode(&reply.bytes.unwrap_or_default())
-                .map_err(|_| "the reply cannot be read".to_owned()),
-            _ => Err(format!("the shard responded with status {status}")),
-        }
-    });
-    let entries = join_all(replies).await.into_iter();
-    entries.collect::<std::result::Result<_, _>>().map_err(|error| {
+        bridge.shard(&shard_name(number), &message, None, NO_LIMIT)
+    };
+    let asked: Vec<Operation> = questions.into_iter().map(start).collect();
+    let replies: LocalBoxFuture<'_, _> = Box::pin(replies(bridge, asked));
+    let read =
+        |reply: Vec<u8>| message::decode(&reply).map_err(|_| "the reply cannot be read".to_owned());
+    let entries = replies.await.and_then(|replies| replies.into_iter().map(read).collect());
+    entries.map_err(|error| {
         platform::console_error!("question to a shard: {error}");
         Rejection::StoreUnavailable
     })
+}
+
+/// Returns the bytes of each reply. The operations are in progress together, so the order of waiting costs no time.
+async fn replies(
+    bridge: &Bridge,
+    asked: Vec<Operation>,
+) -> std::result::Result<Vec<Vec<u8>>, String> {
+    let mut bodies = Vec::new();
+    for operation in asked {
+        let reply = operation.await;
+        let status = reply.status;
+        let body = match reply.object.is_object() {
+            true => Body::Comes(bridge.read_reply(&reply.object.unchecked_into(), NO_LIMIT)),
+            false => Body::Came(reply),
+        };
+        bodies.push((status, body));
+    }
+    let mut replies = Vec::new();
+    for (status, body) in bodies {
+        let reply = match body {
+            Body::Came(reply) => reply,
+            Body::Comes(operation) => operation.await,
+        };
+        match (reply.status, status) {
+            (FAILED, _) => return Err(reply.text),
+            (_, 200) => replies.push(reply.bytes.unwrap_or_default()),
+            _ => return Err(format!("the shard responded with status {status}")),
+        }
+    }
+    Ok(replies)
+}
+
+/// The body of a reply, which has come with it, or is read.
+enum Body {
+    Came(Reply),
+    Comes(Operation),
 }
 
 fn shard_name(number: u8) -> String {
