@@ -8,6 +8,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { build } from "esbuild";
 import { relink, shortNames } from "./wasm-links.mjs";
+import { namedInOrder } from "./wasm-order.mjs";
 
 const [folder, out] = process.argv.slice(2);
 const wasmFile = join(folder, "oncekey_bg.wasm");
@@ -64,6 +65,8 @@ const outward = shortNames("e");
 for (const name of ofWasm) outward.names.set(name, name);
 writeFileSync(outFile, relink(wasm, (from, name) => [from, inward.of(name)], outward.of));
 optimize(outFile, outFile, "-Oz", "--strip-debug", "--strip-producers");
+writeFileSync(outFile, namedInOrder(readFileSync(outFile)));
+optimize(outFile, outFile, "--reorder-functions-by-name", "--strip-debug");
 // Functions that are no longer exported belong to the parts that were removed.
 writeFileSync(glueFile, glue.replace(/\bwasm\.(\w+)/g, (all, name) => (outward.names.has(name) ? `wasm.${outward.names.get(name)}` : all)));
 const names = { ...same(ofGlue), ...Object.fromEntries([...inward.names].map(([name, short]) => [short, name])) };
