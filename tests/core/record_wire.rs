@@ -218,7 +218,7 @@ fn item() -> impl Strategy<Value = Vec<u8>> {
             match (kind, is_definite) {
                 (0, true) => [&[0x80 | count][..], &content].concat(),
                 (0, false) => [&[0x9f][..], &content, &[0xff]].concat(),
-                (1, true) => [&[0xa0 | count / 2][..], &content].concat(),
+                (1, true) => [&[0xa0 | (count / 2)][..], &content].concat(),
                 (1, false) => [&[0xbf][..], &content, &[0xff]].concat(),
                 (2, _) => [&[0xc1][..], &content].concat(),
                 _ => content,
