@@ -94,8 +94,10 @@ describe("a page's own code", () => {
       const path = site.route(inTurn(500, 500, refuse, reset, reset, paid));
       const known = await run(`const intent = create().intent("order:1");
         await end(intent.fetch(path, init));
-        let found;
-        const looked = intent.resolve({ lookup: () => new Promise((resolve) => (found = resolve)) });
+        let found, looked;
+        await new Promise((asked) => {
+          looked = intent.resolve({ lookup: () => new Promise((resolve) => asked((found = resolve))) });
+        });
         await end(intent.fetch(path, init));
         await end(intent.fetch(path, init));
         found({ state: "refused" });

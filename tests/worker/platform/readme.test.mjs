@@ -167,14 +167,14 @@ describe("the documentation", () => {
       const [number, shift = "0"] = text.replaceAll(/[_()\s]/g, "").split("<<");
       return Number(number) * 2 ** Number(shift);
     };
-    const numbers = [...code.matchAll(/vars\s*\.(?:number|seconds|seconds_by_route)\("([A-Z_]+)", ([^,]+), ([^.]+)\.\.=(.+?)\)\?/g)];
+    const numbers = [...code.matchAll(/vars\s*\.(?:number|seconds|seconds_by_route)\("([A-Z_]+)", ([^,]+), ([^.]+)\.\.=(.+?)\)/g)];
     assert.equal(numbers.length, 8);
     for (const [, name, standard, least, most] of numbers) {
       for (const number of [`| ${value(standard)} `, `${value(least)} to ${value(most)}`]) {
         assert.ok(`|${rows.get(name)}`.includes(number), `${name}: ${number}`);
       }
     }
-    const choices = [...code.matchAll(/vars\s*\.choice\(\s*"([A-Z_]+)",[^&]*&\[(.*?)\],?\s*\)\?/gs)];
+    const choices = [...code.matchAll(/vars\s*\.choice\(\s*"([A-Z_]+)",[^&]*&\[(.*?)\],?\s*\)/gs)];
     assert.equal(choices.length, code.match(/vars\s*\.choice\(/g).length);
     for (const [, name, list] of choices) {
       for (const [choice] of list.matchAll(/(?<=")[a-z]+(?=")/g)) {
