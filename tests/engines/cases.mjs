@@ -520,7 +520,8 @@ add("storage: no part of a body is stored", async ({ site, shown }) => {
   await shop.send("order:1", path, body);
   const text = await shop.stored();
   assert.match(text, /oncekey:i:order:1/);
-  for (const part of ["4242", "2990", "card"]) assert.ok(!text.includes(part), part);
+  // Not the amount: a time or a key may contain its four digits by chance.
+  for (const part of ["4242424242", "amount", "card"]) assert.ok(!text.includes(part), part);
 });
 
 // Tabs
