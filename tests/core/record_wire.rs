@@ -318,6 +318,23 @@ fn a_length_beyond_the_input_allocates_no_memory() {
     }
 }
 
+/// A length has another form from each of these numbers on, which random records rarely meet.
+#[test]
+fn a_length_at_the_edge_of_a_form_is_written_and_read_as_in_derived_code() {
+    let (_, mut record) = golden_records().remove(0);
+    for edge in [24_usize, 1 << 8, 1 << 16] {
+        for length in edge - 1..=edge + 1 {
+            let body = vec![b'x'; length];
+            let response = StoredResponse::keep(201, [], body, "req_1", 1 << 20).0;
+            let completed_at = record.created_at;
+            record.state = RecordState::Completed { response, completed_at };
+            let bytes = record.encode();
+            assert!(bytes[HEAD..] == minicbor::to_vec(&record).unwrap(), "{length} bytes");
+            assert!(Record::decode(&bytes).as_ref() == Ok(&record), "{length} bytes");
+        }
+    }
+}
+
 #[test]
 fn deep_nesting_does_not_overflow_the_stack() {
     // An eighth field, which this version skips.
