@@ -1,54 +1,43 @@
 // Renames and removes the imports and exports that a wasm shares with its glue.
+import { WasmReader, numberBytes, textBytes } from "./wasm-bytes.mjs";
 
 /**
  * `wasm` with other names: `imported(from, name)` gives an import's module and name, `exported(name)` an export's
  * name, or nothing if the export is to be removed.
  */
 export function relink(wasm, imported, exported) {
-  let at = 8;
-  function number() {
-    for (let value = 0, shift = 1; ; shift *= 128) {
-      const byte = wasm[at++];
-      value += (byte & 127) * shift;
-      if (byte < 128) return value;
-    }
-  }
-  const bytes = (count) => wasm.subarray(at, (at += count));
-  const text = () => bytes(number()).toString("utf8");
+  const reader = new WasmReader(wasm);
 
   function importSection() {
     const out = [];
-    const count = number();
+    const count = reader.number();
     for (let i = 0; i < count; i++) {
-      const [from, name, kind] = [text(), text(), bytes(1)[0]];
+      const [from, name, kind] = [reader.text(), reader.text(), reader.bytes(1)[0]];
       if (from !== "./oncekey_bg.js" || kind !== 0) throw new Error(`${from} ${name} is not a function of the glue`);
       const [newFrom, newName] = imported(from, name);
-      out.push(...textBytes(newFrom), ...textBytes(newName), kind, ...numberBytes(number()));
+      out.push(...textBytes(newFrom), ...textBytes(newName), kind, ...numberBytes(reader.number()));
     }
     return [...numberBytes(count), ...out];
   }
 
   function exportSection() {
     const kept = [];
-    for (let left = number(); left > 0; left--) {
-      const [name, kind, index] = [exported(text()), bytes(1)[0], number()];
+    for (let left = reader.number(); left > 0; left--) {
+      const [name, kind, index] = [exported(reader.text()), reader.bytes(1)[0], reader.number()];
       if (name !== undefined) kept.push([...textBytes(name), kind, ...numberBytes(index)]);
     }
     return [...numberBytes(kept.length), ...kept.flat()];
   }
 
   const sections = [wasm.subarray(0, 8)];
-  while (at < wasm.length) {
-    const id = wasm[at++];
-    const size = number();
-    const rewritten = id === 2 ? importSection() : id === 7 ? exportSection() : bytes(size);
+  while (reader.at < wasm.length) {
+    const id = reader.bytes(1)[0];
+    const size = reader.number();
+    const rewritten = id === 2 ? importSection() : id === 7 ? exportSection() : reader.bytes(size);
     sections.push(Buffer.from([id, ...numberBytes(rewritten.length)]), Buffer.from(rewritten));
   }
   return Buffer.concat(sections);
 }
-
-const numberBytes = (value) => (value < 128 ? [value] : [(value % 128) | 128, ...numberBytes(Math.floor(value / 128))]);
-const textBytes = (text) => [...numberBytes(text.length), ...Buffer.from(text)];
 
 /** Returns a function that gives each name a short name, and the same name the same short name. */
 export function shortNames(letter) {

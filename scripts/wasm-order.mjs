@@ -1,5 +1,6 @@
 // Puts the functions of a wasm into an order that gzip likes: it finds a repetition only within 32 KB, so functions that
 // have much in common should be near each other.
+import { WasmReader, numberBytes, textBytes } from "./wasm-bytes.mjs";
 
 /** How far back gzip finds a repetition, less the average distance to its end. */
 const WINDOW = 30_000;
@@ -15,37 +16,26 @@ export function namedInOrder(wasm) {
   const names = [];
   for (let i = 0; i < imported; i++) names.push(`a${i}`);
   order(bodies).forEach((index, place) => (names[imported + index] = `b${String(place).padStart(6, "0")}`));
-  const list = names.flatMap((name, index) => [...number(index), ...text(name)]);
-  const map = [...number(names.length), ...list];
-  const section = [...text("name"), 1, ...number(map.length), ...map];
-  return Buffer.concat([...sections, Buffer.from([0, ...number(section.length), ...section])]);
+  const list = names.flatMap((name, index) => [...numberBytes(index), ...textBytes(name)]);
+  const map = [...numberBytes(names.length), ...list];
+  const section = [...textBytes("name"), 1, ...numberBytes(map.length), ...map];
+  return Buffer.concat([...sections, Buffer.from([0, ...numberBytes(section.length), ...section])]);
 }
 
 /** Returns the number of imported functions, the bodies of the others, and the sections without a name section. */
 function functionsOf(wasm) {
-  let at = 8;
-  function read() {
-    for (let value = 0, shift = 1; ; shift *= 128) {
-      const byte = wasm[at++];
-      value += (byte & 127) * shift;
-      if (byte < 128) return value;
-    }
-  }
-  const bytes = () => {
-    const length = read();
-    return wasm.subarray(at, (at += length));
-  };
+  const reader = new WasmReader(wasm);
   let imported = 0;
   const bodies = [];
   const sections = [wasm.subarray(0, 8)];
-  while (at < wasm.length) {
-    const start = at;
-    const id = wasm[at++];
-    const end = read() + at;
+  while (reader.at < wasm.length) {
+    const start = reader.at;
+    const id = reader.bytes(1)[0];
+    const end = reader.number() + reader.at;
     // All imports are functions (wasm-links.mjs).
-    if (id === 2) imported = read();
-    if (id === 10) for (let left = read(); left > 0; left--) bodies.push(bytes());
-    at = end;
+    if (id === 2) imported = reader.number();
+    if (id === 10) for (let left = reader.number(); left > 0; left--) bodies.push(reader.bytes(reader.number()));
+    reader.at = end;
     if (id !== 0) sections.push(wasm.subarray(start, end));
   }
   return { imported, bodies, sections };
@@ -109,6 +99,3 @@ function piecesOf(body) {
   }
   return pieces;
 }
-
-const number = (value) => (value < 128 ? [value] : [(value % 128) | 128, ...number(Math.floor(value / 128))]);
-const text = (value) => [...number(value.length), ...Buffer.from(value)];
