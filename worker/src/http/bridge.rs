@@ -1,8 +1,8 @@
 //! The JavaScript side of one request (`worker/bridge.mjs`), as Rust calls it.
 //!
 //! Each function is one call. What takes time is an operation, which has begun when the function returns, and whose
-//! result comes back with one call too (`platform::operation`). Headers travel as text, a line for each name and each value, because neither may contain a
-//! line break.
+//! result comes back with one call too (`platform::operation`). Headers travel as text, a line for each name and each
+//! value, because neither may contain a line break.
 
 use oncekey::Millis;
 use oncekey::scope::jwt::SignatureCheck;
